@@ -10,7 +10,7 @@ fuzz_target!(|bytes: &[u8]| {
     let scan = CodeScan::of(&image, &functions, &unwind);
     let code =
         ImageCode { image: &image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
-    let mut planned = PlannedFunctions::of(code, false);
+    let mut planned = PlannedFunctions::of(code);
     // Each function that leaves at a shared exit has it.
     planned.exits.sort_by_key(|exit| exit.at);
     planned.exits.dedup_by(|one, other| one.at == other.at && one.displaced == other.displaced);

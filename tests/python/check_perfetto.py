@@ -18,6 +18,7 @@ statuses = collections.Counter()
 flows_from, flows_to = set(), set()
 arguments = 0
 events = []
+processors, runs = {}, 0
 for place, packet in enumerate(trace.packet):
     if place == 0:
         assert packet.sequence_flags & 1, "a sequence begins with its state cleared"
@@ -45,6 +46,15 @@ for place, packet in enumerate(trace.packet):
             known[entry.iid] = entry.name
     for entry in data.debug_annotation_string_values:
         strings[entry.iid] = entry.str.decode()
+    # On each processor a thread runs until it is switched away from.
+    bundle = packet.ftrace_events
+    assert len(UnknownFieldSet(bundle)) == 0
+    for switch in bundle.event:
+        it, last = switch.sched_switch, processors.get(bundle.cpu)
+        assert len(UnknownFieldSet(switch)) == 0 and len(UnknownFieldSet(it)) == 0
+        assert last is None or (last[0] <= switch.timestamp and last[1] == it.prev_pid), (last, switch)
+        processors[bundle.cpu] = (switch.timestamp, it.next_pid)
+        runs += it.next_pid < 2_000_000_000
     if not packet.HasField("track_event"):
         continue
     event = packet.track_event
@@ -77,5 +87,5 @@ assert not any(open_slices.values()), "each beginning has an end"
 assert flows_from == flows_to, "each flow has two ends"
 print(json.dumps({
     "slices": slices, "statuses": statuses, "flows": len(flows_from), "arguments": arguments,
-    "names": sorted(set(names.values())), "packets": len(trace.packet),
+    "runs": runs, "names": sorted(set(names.values())), "packets": len(trace.packet),
 }))

@@ -1,4 +1,4 @@
-// Arrows from causes to effects: who created, submitted, resumed, joined whom.
+// Arrows from causes to effects: who created, submitted, resumed, joined, woke whom, and whose lock made whom wait.
 
 import { ARROW } from "./colours.js";
 import { AXIS, ROW, lineOf, rowTop, sizes, x } from "./layout.js";
@@ -26,16 +26,18 @@ function curve(arrow) {
   return it;
 }
 
-/** Callbacks can be so many that nothing else is seen: then only those of the chosen span are shown. */
-const FEW_CALLBACKS = 12;
+/** These can be so many that nothing else is seen: then only those of the chosen span are shown. */
+const MANY = ["callback", "wake", "hold"];
+const FEW = 12;
 
-let counted = { of: null, callbacks: 0 };
+let counted = { of: null, counts: {} };
 function isShown(arrow) {
-  if (arrow[0] !== "callback" || touches(arrow, view.chosen)) return true;
+  if (!MANY.includes(arrow[0]) || touches(arrow, view.chosen)) return true;
   if (counted.of !== shown.arrows) {
-    counted = { of: shown.arrows, callbacks: shown.arrows.filter((it) => it[0] === "callback").length };
+    counted = { of: shown.arrows, counts: {} };
+    for (const [kind] of shown.arrows) counted.counts[kind] = (counted.counts[kind] ?? 0) + 1;
   }
-  return counted.callbacks <= FEW_CALLBACKS;
+  return counted.counts[arrow[0]] <= FEW;
 }
 
 export function drawArrows(pen) {

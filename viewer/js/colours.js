@@ -18,8 +18,13 @@ export const ARROW = {
   submit: "#e69f00",
   resume: "#0072b2",
   join: "#cc79a7",
+  wake: "#56b4e9",
+  hold: "#d55e00",
   callback: "#999999",
 };
+
+/** On or off the processor. */
+export const STATE = { running: "#009e73", ready: "#e69f00", blocked: "#9aa3ad" };
 
 let isDark = false;
 let styles = {};

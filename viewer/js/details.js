@@ -30,7 +30,7 @@ export function makeDetails(goTo, searchFor) {
 
 function fill({ reference, details, span, links }, goTo) {
   const link = (text) => linked(text, goTo);
-  const name = details.name ?? reference;
+  const name = details.call ?? details.name ?? reference;
   const status = details.status ? statusMark(details.status, details.reason) : null;
   const head = el("h2", {}, `${name} `, status ?? "");
   const source = details.file ? `${details.file}:${details.line}` : null;
@@ -39,6 +39,8 @@ function fill({ reference, details, span, links }, goTo) {
     ["duration", details.duration_ns === undefined ? null : duration(details.duration_ns)],
     ["self", details.self_ns === undefined || details.self_ns === null ? null : duration(details.self_ns)],
     ["corrected", details.corrected_ns ? `${duration(details.corrected_ns)} without recording` : null],
+    ["on processor", details.on_cpu_ns === null || details.on_cpu_ns === undefined ? null
+      : `${duration(details.on_cpu_ns)}; ready ${duration(details.ready_ns)}, blocked ${duration(details.blocked_ns)}`],
     ["start", span ? moment(span.start, 1) : null],
     ["thread", details.thread_id === undefined ? null : String(details.thread_id)],
     ["depth", details.depth === null || details.depth === undefined ? null : String(details.depth)],
@@ -50,6 +52,7 @@ function fill({ reference, details, span, links }, goTo) {
     ["key", details.correlation_key ? String(details.correlation_key) : null],
   ]);
   const parts = [el("div", {}, el("h3", {}, "Span"), times)];
+  if (details.values) parts.push(values(details.values));
   const attributes = Object.entries(details.attributes ?? {}).filter(([, value]) => value !== null && !Array.isArray(value));
   if (attributes.length > 0) {
     parts.push(el("div", {}, el("h3", {}, "Attributes and links"),
@@ -66,6 +69,15 @@ function fill({ reference, details, span, links }, goTo) {
     }
   }
   return [head, el("div", { class: "columns" }, parts)];
+}
+
+/** What the call was given and gave back. */
+function values({ arguments: given, result, error }) {
+  const mono = ({ name, type, value }) => [name, el("span", { class: "mono", title: type }, value)];
+  const items = given.map(mono);
+  if (result) items.push(mono(result));
+  if (error) items.push(["errno", el("span", { class: "mono" }, `${error.name} (${error.number})`)]);
+  return el("div", {}, el("h3", {}, "Values"), list(items));
 }
 
 /** An item of a list: its time first, where it has one. */

@@ -9,6 +9,7 @@ import { duration, thousands } from "./format.js";
 import { AXIS, ROW, TITLE, allLines, rowTop, sizes, visible, x } from "./layout.js";
 import { name } from "./names.js";
 import { shown } from "./pictures.js";
+import { drawStates } from "./states.js";
 import { drawStrips } from "./strips.js";
 import { view } from "./view.js";
 
@@ -38,6 +39,7 @@ export function draw(canvas) {
   pen.rect(sizes.gutter, AXIS, sizes.width - sizes.gutter, sizes.height - AXIS);
   pen.clip();
   drawShapes(pen);
+  drawStates(pen);
   drawRange(pen);
   drawArrows(pen);
   pen.restore();

@@ -1,6 +1,6 @@
 // Keys and gestures.
 
-import { ARROW, STATUS } from "./colours.js";
+import { ARROW, STATE, STATUS } from "./colours.js";
 import { el } from "./panel.js";
 
 const KEYS = [
@@ -22,6 +22,8 @@ export function help() {
       + "What did not end as usual is in the colours of the legend, with a dark corner and its reason; triangles are events "
       + "that could not be right. Of tasks and blocks, the full part ran and the dashed part waited."),
     el("p", { class: "faint" }, "Arrows lead from cause to effect: ", ...Object.entries(ARROW).flatMap(([kind, colour]) => [swatch(colour), `${kind}  `])),
+    el("p", { class: "faint" }, "The thin band above a thread's calls says whether it was on a processor, where that is known: ",
+      ...Object.entries(STATE).flatMap(([state, colour]) => [swatch(colour), `${state}  `])),
     el("form", { method: "dialog" }, el("button", {}, "Close")));
   dialog.showModal();
 }

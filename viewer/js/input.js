@@ -7,6 +7,7 @@ import { duration, thousands } from "./format.js";
 import { shapeAt, titleAt } from "./hit.js";
 import { AXIS, fold, scrollTo, showAllRows, sizes, timeAt } from "./layout.js";
 import { moduleOf, name } from "./names.js";
+import { stateAt } from "./states.js";
 import { changed, look, pan, view, zoom } from "./view.js";
 
 /** Pixels that a pointer may move and still have clicked. */
@@ -126,7 +127,7 @@ export function listen(canvas, tip, actions) {
     canvas.style.cursor = arrow || shape || titleAt(px, py) ? "pointer" : py < AXIS ? "col-resize" : "default";
     view.hover = arrow ? { arrow: arrow.arrow } : shape;
     changed();
-    const words = arrow ? arrowWords(arrow.arrow) : shape ? shapeWords(shape) : "";
+    const words = arrow ? arrowWords(arrow.arrow) : shape ? shapeWords(shape) : stateWords(stateAt(px, py));
     tip.hidden = !words;
     if (!words) return;
     tip.textContent = words;
@@ -140,6 +141,10 @@ export function listen(canvas, tip, actions) {
 
 function arrowWords([kind, , , from, , , to]) {
   return `${kind}\n${duration(Math.max(0, to - from))} from cause to effect; click to follow`;
+}
+
+function stateWords(part) {
+  return part ? `${part.state} for ${duration(part.duration)}` : "";
 }
 
 function shapeWords(shape) {

@@ -23,6 +23,7 @@ import { pointed } from "./pointed.js";
 import { forgetPictures, isSettled, refresh, shown } from "./pictures.js";
 import { makeSearch, result, search } from "./search.js";
 import { makeSelection } from "./selection.js";
+import { stateAt } from "./states.js";
 import { meanThreadOf } from "./threads.js";
 import { changed, look, lookAround, onChange, view } from "./view.js";
 
@@ -258,6 +259,6 @@ byId("theme").addEventListener("click", actions.theme);
 byId("help").addEventListener("click", help);
 
 // What tests look at: the same numbers that are drawn.
-window.ada = { about, view, shown, drawn, sizes, isSettled, x, lineOf, rowTop, name, actions, arrowAt, arrowPoint, shapeAt, reveal };
+window.ada = { about, view, shown, drawn, sizes, isSettled, x, lineOf, rowTop, name, actions, arrowAt, arrowPoint, shapeAt, stateAt, reveal };
 
 open().catch((error) => note(error.message));

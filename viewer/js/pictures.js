@@ -6,7 +6,7 @@ import { sizes, visible } from "./layout.js";
 import { changed, view } from "./view.js";
 
 /** The newest picture and arrows, and what they are of. */
-export const shown = { shapes: null, arrows: [], leftOut: 0, milliseconds: 0 };
+export const shown = { shapes: null, arrows: [], states: {}, leftOut: 0, milliseconds: 0 };
 
 /** So much of the view's length is fetched on each side, so that a small pan needs no question. */
 const MARGIN = 0.25;
@@ -54,13 +54,15 @@ export async function refresh() {
   const number = about.number;
   try {
     const { start, end, width, tracks, arrowTracks } = wanted;
-    const [shapes, arrows] = await Promise.all([
+    const [shapes, arrows, states] = await Promise.all([
       picture({ start, end, width, tracks }),
       about.links > 0 ? json("arrows", { start, end, tracks: arrowTracks }) : { arrows: [], left_out: 0 },
+      about.has_states ? json("states", { start, end, tracks: arrowTracks }) : { states: {} },
     ]);
     if (number === about.number) {
       shown.shapes = shapes;
       shown.arrows = arrows.arrows;
+      shown.states = states.states;
       shown.leftOut = arrows.left_out;
       of = { ...wanted, number };
     }

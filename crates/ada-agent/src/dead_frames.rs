@@ -2,8 +2,9 @@
 
 use ada_ring::record::RecordKind;
 use ada_ring::shadow_frame::FRAME_RETURNING;
-use ada_ring::{ChunkState, RawRecord, ShadowFrame, ThreadState};
+use ada_ring::{ChunkState, Lane, RawRecord, ShadowFrame, ThreadState};
 use core::ops::Range;
+use core::sync::atomic::Ordering;
 
 use crate::config::{Item, get};
 use crate::memory::pool;
@@ -78,7 +79,9 @@ unsafe fn write_cut_off_record(state: *mut ThreadState, frame: *mut ShadowFrame)
         let Some(chunk) = chunks::chunk_of(address) else { return };
         let pool = pool();
         let (header, chunk_state) = (pool.header(chunk), pool.state(chunk));
+        // What was written long ago is gone, and the chunk may have another thread's records by now, or none of calls.
         let is_ours = header.owner() == (*state).thread_key()
+            && header.lane.load(Ordering::Relaxed) == Lane::Index as u32
             && (chunk_state == ChunkState::Active as u32 || chunk_state == ChunkState::Full as u32);
         let position = (*state).index_position;
         let is_reserved = chunks::chunk_of(position) != Some(chunk) || address < position;

@@ -6,7 +6,7 @@ use ada_ring::agent_entries::{AgentEntries, AgentEntry};
 use ada_ring::arch::{RETURN_POPS, SavedRegisters};
 use ada_ring::probe::Base;
 use ada_ring::state::OWNER_DISTANCE;
-use ada_ring::{RawDetail, RawRecord, StackChange, ThreadState};
+use ada_ring::{Lane, RawDetail, RawRecord, StackChange, ThreadState};
 
 use crate::arch::{bases_at_call, current_state, owner_mark};
 use crate::memory::pool;
@@ -130,10 +130,16 @@ extern "C" fn loader(_: *mut u64, _: u64, _: u64) -> u64 {
     0
 }
 
-/// Reserves a detail record.
-extern "C" fn detail_chunk(_: *mut u64, _: u64, _: u64) -> u64 {
+/// Reserves a record of registers in a lane.
+extern "C" fn detail_chunk(_: *mut u64, _: u64, lane: u64) -> u64 {
+    let state = current_state() as *mut ThreadState;
     // SAFETY: as in `chunk`.
-    unsafe { details::reserve(current_state() as *mut ThreadState) }
+    unsafe {
+        match lane == Lane::Probe as u64 {
+            true => details::reserve_in_lane(state, Lane::Probe),
+            false => details::reserve(state),
+        }
+    }
 }
 
 /// Copies the stack window at `from` into the detail record at `record`.

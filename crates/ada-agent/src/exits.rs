@@ -10,7 +10,7 @@ use ada_ring::{ShadowFrame, ThreadState};
 use crate::dead_frames::{LivenessCheck, end_unwound, take_out};
 use crate::shadow_stack::newest;
 use crate::syscall::SignalsBlocked;
-use crate::{chunks, handlers, open_probes, probes, stacks};
+use crate::{chunks, handlers, open_probes, probes, stack_records};
 
 /// Records the return of the frame with this slot, if there is one, and of probed calls that went on in it.
 ///
@@ -89,7 +89,7 @@ unsafe fn uncover(state: *mut ThreadState, slot: u64) -> Option<*mut ShadowFrame
     let mut liveness = LivenessCheck::at(slot);
     // SAFETY: the thread's own shadow stack.
     unsafe {
-        stacks::settle(state, slot, None, 0);
+        stack_records::settle(state, slot, None, 0);
         loop {
             let frame = newest(state)?;
             if (*frame).slot() == slot {

@@ -7,7 +7,7 @@ use ada_ring::shadow_frame::FRAME_GOES_ON;
 
 use crate::dead_frames::{LivenessCheck, end_unwound, take_out};
 use crate::shadow_stack::newest;
-use crate::stacks;
+use crate::stack_records;
 use crate::syscall::SignalsBlocked;
 
 /// Prepares a call with the return slot at `slot`: finds the stack, and removes the frames that are dead.
@@ -19,7 +19,7 @@ pub(crate) unsafe fn prepare_entry(state: *mut ThreadState, slot: u64) {
     let mut liveness = LivenessCheck::at(slot);
     // SAFETY: the thread's own shadow stack; frames between base and top are initialised.
     unsafe {
-        stacks::settle(state, slot, None, 0);
+        stack_records::settle(state, slot, None, 0);
         while let Some(frame) = newest(state) {
             let goes_on = (*frame).slot() == slot && (*frame).has(FRAME_GOES_ON);
             if goes_on || (*frame).slot() != slot && !liveness.is_dead(frame) {

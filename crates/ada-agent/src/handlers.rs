@@ -16,17 +16,16 @@ use ada_ring::probe::Base;
 use ada_ring::shadow_frame::FRAME_HANDLES;
 use ada_ring::state::{INTERRUPTIONS, Interruption};
 use ada_ring::{ShadowFrame, ThreadState};
-
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arch::{INFORMATION_AT, KERNEL_CONTEXT, REGISTERS_AT, bases_at_call, clock, signal_registers};
-use crate::crash;
 use crate::lock::Lock;
 use crate::memory::{process_block, state, states};
 use crate::origins::{self, Unhooked};
 use crate::shadow_stack::top;
 use crate::syscall::{self, SignalsBlocked};
 use crate::waits::{agent_call, is_own_code};
+use crate::{crash, goroutines};
 use crate::{stacks, waits};
 
 /// SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV and SIGSYS.
@@ -120,6 +119,16 @@ unsafe fn is_fault(slot: *const u64, information: u64) -> bool {
     FAULTS.contains(&signal) && (code > 0 || !crash::asks_for_information(signal))
 }
 
+/// The same for a handler that asks for information, at its end.
+///
+/// # Safety
+/// The handler is about to return.
+unsafe fn was_raised(slot: u64) -> bool {
+    // SAFETY: the kernel's information is above the context, which is above the slot.
+    let [number, _, code] = unsafe { *((slot + 8 + INFORMATION_AT) as *const [i32; 3]) };
+    FAULTS.contains(&(number as u64)) && code > 0
+}
+
 /// The handler with this frame returns, or goes on in another function.
 ///
 /// # Safety
@@ -127,8 +136,8 @@ unsafe fn is_fault(slot: *const u64, information: u64) -> bool {
 pub(crate) unsafe fn leaves(state: *mut ThreadState, frame: *mut ShadowFrame) {
     // SAFETY: the caller's promise.
     unsafe {
-        if let Some(interruption) = take(state, frame) {
-            go_on(state, &interruption);
+        if let Some((owner, interruption)) = take(state, frame) {
+            go_on(owner, &interruption);
         }
     }
 }
@@ -170,6 +179,19 @@ unsafe fn go_on(state: *mut ThreadState, interruption: &Interruption) {
                 0 => registers[number] = seen[number],
                 // SAFETY: a stub's part of the stack, which stays until the thread goes on.
                 kept_at => unsafe { *(kept_at as *mut u64) = kept(number, seen[number]) },
+            }
+        }
+        return;
+    }
+    if let Some(Unhooked { kept_at, .. }) = shown.as_ref().filter(|_| goroutines::exist()) {
+        // SAFETY: as above. Go has a function called that never comes back, and looks at what lies on the stack.
+        if !unsafe { was_raised(interruption.slot) } {
+            // A goroutine is to be stopped here. Our address must not lie on its stack meanwhile: as at any place that does not
+            // suit, the runtime will ask again. It has put the address to come back to where a stub keeps a register.
+            let seen = core::mem::replace(registers, interruption.registers);
+            for number in (0..CRASH_REGISTERS).filter(|&number| kept_at[number] != 0) {
+                // SAFETY: a stub's part of the stack, which stays until the thread goes on.
+                unsafe { *(kept_at[number] as *mut u64) = kept(number, seen[number]) };
             }
         }
         return;
@@ -224,7 +246,7 @@ pub(crate) unsafe fn resumes(context: u64) {
 pub(crate) unsafe fn forget(state: *mut ThreadState, frame: *mut ShadowFrame) {
     // SAFETY: the caller's promise.
     unsafe {
-        if let Some(interruption) = take(state, frame) {
+        if let Some((_, interruption)) = take(state, frame) {
             take_back(&interruption, (*state).signal_return);
         }
     }
@@ -264,9 +286,11 @@ unsafe fn take_back(interruption: &Interruption, signal_return: u64) {
     }
 }
 
+/// What the handler of a frame has interrupted, and in whose state that was noted: the handler may have begun on another thread.
+///
 /// # Safety
 /// As [`leaves`].
-unsafe fn take(state: *mut ThreadState, frame: *mut ShadowFrame) -> Option<Interruption> {
+unsafe fn take(state: *mut ThreadState, frame: *mut ShadowFrame) -> Option<(*mut ThreadState, Interruption)> {
     // SAFETY: the caller's promise.
     unsafe {
         if !(*frame).has(FRAME_HANDLES) {
@@ -274,7 +298,7 @@ unsafe fn take(state: *mut ThreadState, frame: *mut ShadowFrame) -> Option<Inter
         }
         (*frame).record_and_flags &= !FRAME_HANDLES;
         let slot = (*frame).slot();
-        take_from(state, slot).or_else(|| take_from_any(slot).map(|(_, interruption)| interruption))
+        take_from(state, slot).map(|interruption| (state, interruption)).or_else(|| take_from_any(slot))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::arch::{CONTEXT_STACK, CONTEXT_STACK_SIZE, JUMP_STACK_POINTER, jump_st
 use crate::dead_frames::{LivenessCheck, end_unwound, take_out};
 use crate::shadow_stack::newest;
 use crate::syscall::{self, SignalsBlocked};
-use crate::{handlers, stacks};
+use crate::{handlers, stack_records, stacks};
 
 /// `longjmp` with this `jmp_buf`: the frames that it jumps over end here.
 ///
@@ -59,7 +59,7 @@ unsafe fn go_to(state: *mut ThreadState, stack_pointer: u64, bounds: Option<Rang
     let mut liveness = LivenessCheck::at(stack_pointer);
     // SAFETY: the thread's own shadow stack.
     unsafe {
-        stacks::settle(state, stack_pointer, bounds, left_at);
+        stack_records::settle(state, stack_pointer, bounds, left_at);
         while let Some(frame) = newest(state).filter(|frame| liveness.is_dead(*frame)) {
             end_unwound(state, frame);
             take_out(state, frame);

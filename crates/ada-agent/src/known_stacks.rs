@@ -47,6 +47,21 @@ impl<'a> KnownStacks<'a> {
         }
     }
 
+    /// The stack of a goroutine.
+    pub(crate) fn with_goroutine(&self, goroutine: u64) -> Option<usize> {
+        self.all[..self.count].iter().position(|it| it.goroutine == goroutine)
+    }
+
+    /// Takes a goroutine's stack that has any of these addresses off the list.
+    pub(crate) fn take_goroutine_in(&mut self, bounds: &Range<u64>) -> Option<KnownStack> {
+        let first = self.first_above(bounds.start);
+        let in_bounds = self.all[first..self.count].iter().take_while(|it| it.low < bounds.end);
+        let at = first + { in_bounds }.position(|it| it.goroutine != 0)?;
+        let stack = self.all[at];
+        self.remove(at);
+        Some(stack)
+    }
+
     /// Adds a stack, as far as it is nobody else's. `None` where there is no room.
     pub(crate) fn add(&mut self, mut stack: KnownStack) -> Option<usize> {
         let at = self.first_above(stack.low);

@@ -1,6 +1,8 @@
 //! Typed access to the process's side of the shared layout.
 
-use ada_ring::state::{KnownStack, MAX_KNOWN_STACKS, MAX_REGIONS, ProcessBlock, STATE_STRIDE, STATES, private};
+use ada_ring::state::{
+    KnownStack, MAX_KNOWN_STACKS, MAX_REGIONS, OpenFrame, ProcessBlock, STATE_STRIDE, STATES, private,
+};
 use ada_ring::{Pool, ShadowFrame, ThreadState, shadow_stack};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -95,4 +97,11 @@ fn shadow_start(number: usize) -> u64 {
 /// What is known of the process's stacks.
 pub fn known_stacks() -> *mut [KnownStack; MAX_KNOWN_STACKS] {
     (region_address(0) + private::KNOWN_STACKS_AT as u64) as *mut _
+}
+
+/// A call that was open when the process was attached to.
+pub fn open_frame(number: usize) -> &'static OpenFrame {
+    let address = region_address(0) + (private::OPEN_FRAMES_AT + number * size_of::<OpenFrame>()) as u64;
+    // SAFETY: mapped with the first region, and there is room for `MAX_OPEN_FRAMES`; only atomics.
+    unsafe { &*(address as *const OpenFrame) }
 }

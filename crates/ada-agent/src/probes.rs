@@ -5,15 +5,17 @@ use ada_ring::chunk::{IS_EXITING, is_past_end};
 use ada_ring::detail::{CALL, RETURN};
 use ada_ring::probe::{BASES, BASES_AT_CALL, Base, PROBE_WORDS, RawProbe, Role, UNREADABLE};
 use ada_ring::record::{IS_PROBED, RecordKind};
+use ada_ring::shadow_frame::FRAME_KEEPS_RESULT;
 use ada_ring::state::{PROBE_CALLS, ProbeCall};
 use ada_ring::{Lane, RawDetail, RawRecord, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::arch::number::{CLONE, CLONE3, PRCTL};
+use crate::arch::number::{CLONE, CLONE3, FUTEX, PRCTL, USERFAULTFD};
 use crate::filters::Afterwards;
-use crate::memory::pool;
+use crate::memory::{pool, process_block};
+use crate::reads::Sources;
 use crate::syscall;
-use crate::{arch, chunks, crash, details, exec, filters, threads};
+use crate::{arch, chunks, crash, details, exec, filters, open_probes, reads, threads};
 
 /// Of the flags of `clone`.
 const CLONE_VM: u64 = 0x100;
@@ -32,6 +34,17 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
     if has_role(probe, Role::SignalAction) {
         crash::withdraw(first_argument & 0xffff_ffff);
     }
+    // SAFETY: the caller's promise.
+    if has_role(probe, Role::Usual) && unsafe { !is_seldom(state) } {
+        // SAFETY: the caller's promise. The newest frame is the call's, where it has one.
+        unsafe {
+            if is_caught(record) {
+                (*newest_frame(state)).record_and_flags &= !FRAME_KEEPS_RESULT;
+            }
+            publish_plain(record);
+        }
+        return;
+    }
     if let Some(call) = kernel_call(probe, registers) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -42,14 +55,18 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
     }
     // SAFETY: the caller's promise.
     unsafe {
-        let top_and_kind = (*record).top_and_kind;
-        if top_and_kind & 3 == RecordKind::Call as u32 {
-            let number = (*state).probe_calls as usize % PROBE_CALLS;
+        let is_asked_for =
+            |frame: *mut ShadowFrame| !has_role(probe, Role::CallOnly) && !(*frame).has(FRAME_KEEPS_RESULT);
+        if is_caught(record) && is_asked_for(newest_frame(state)) {
+            let number = open_probes::free(state);
             (*state).open_probes[number] = ProbeCall { frame: (*state).shadow_top, probe, registers };
             (*state).probe_calls += 1;
         }
         let mut bases = [0; BASES];
         bases[..registers.len()].copy_from_slice(&registers);
+        bases[Base::Slot as usize] = slot as u64;
+        [bases[Base::GoArgument1 as usize], bases[Base::GoArgument2 as usize]] = arch::go_arguments(saved);
+        bases[Base::FramePointer as usize] = saved.frame_pointer();
         let detail = RawDetail {
             function: (*record).function,
             registers: arch::call_registers(saved).words(),
@@ -58,7 +75,8 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
             stack_pointer: slot as u64,
             ..RawDetail::default()
         };
-        let time = keep(state, probe, CALL, &bases, detail, arch::call_context(saved));
+        let sources = Sources { bases, vectors: arch::saved_vectors(state) };
+        let time = keep(state, probe, CALL, &sources, detail, arch::call_context(saved));
         AtomicU64::from_ptr(record.cast::<u64>()).store(time, Ordering::Release);
     }
     if has_role(probe, Role::Exec) {
@@ -70,13 +88,49 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
     }
 }
 
+/// Whether a call has a frame.
+///
+/// # Safety
+/// As [`call`].
+unsafe fn is_caught(record: *const RawRecord) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*record).top_and_kind & 3 == RecordKind::Call as u32 }
+}
+
+/// # Safety
+/// As [`call`], of a call that has a frame.
+unsafe fn newest_frame(state: *const ThreadState) -> *mut ShadowFrame {
+    // SAFETY: the caller's promise.
+    unsafe { (*state).shadow_top as *mut ShadowFrame }
+}
+
+/// Counts a call whose values nobody has asked for. Says whether there were so few lately that it is worth its time.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+unsafe fn is_seldom(state: *mut ThreadState) -> bool {
+    /// Less than a second on any machine.
+    const LATELY: u64 = 1 << 30;
+    const MOST: u64 = 2000;
+    let now = arch::clock();
+    // SAFETY: the caller's promise.
+    unsafe {
+        if now.wrapping_sub((*state).usual_since) > LATELY {
+            ((*state).usual_since, (*state).usual_calls) = (now, 0);
+        }
+        (*state).usual_calls += 1;
+        (*state).usual_calls <= MOST
+    }
+}
+
 /// A system call that a probed function is about to make: its number and its arguments.
 fn kernel_call(probe: u64, registers: [u64; BASES_AT_CALL]) -> Option<(u64, [u64; 6])> {
     let [a, b, c, d, e, f, _] = registers;
     if has_role(probe, Role::Filter) {
         Some((PRCTL, [a, b, c, d, e, 0]))
     } else if has_role(probe, Role::SystemCall) {
-        Some((a, [b, c, d, e, f, 0]))
+        // By this one threads wait for each other, and it does no harm.
+        (a != FUTEX).then_some((a, [b, c, d, e, f, 0]))
     } else {
         // The C function takes a function, its stack, and the flags.
         has_role(probe, Role::Clone).then_some((CLONE, [c, b, 0, 0, 0, 0]))
@@ -91,6 +145,10 @@ unsafe fn prepare_kernel_call(state: *mut ThreadState, (number, arguments): (u64
     let flags = match number {
         CLONE => Some(arguments[0]),
         CLONE3 => syscall::read_word(arguments[0]),
+        USERFAULTFD => {
+            process_block().faults_are_watched.store(1, Ordering::Relaxed);
+            None
+        }
         _ => None,
     };
     // SAFETY: the caller's promise.
@@ -134,18 +192,23 @@ pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut
     // SAFETY: the caller's promise.
     unsafe {
         let number = (0..PROBE_CALLS).find(|&number| (*state).open_probes[number].frame == frame as u64);
-        let Some(number) = number else { return false };
+        let call = match number {
+            Some(number) => core::mem::take(&mut (*state).open_probes[number]),
+            // It went on in another function.
+            None if (*frame).has(FRAME_KEEPS_RESULT) => ProbeCall { probe: u64::MAX, ..ProbeCall::default() },
+            None => return false,
+        };
         let saved = SavedRegisters::below(slot);
-        let ProbeCall { probe, registers, .. } = (*state).open_probes[number];
+        let ProbeCall { probe, registers, .. } = call;
         if has_role(probe, Role::Exec) {
             exec::failed();
         }
-        (*state).open_probes[number].frame = 0;
         let mut bases = [0; BASES];
         bases[..registers.len()].copy_from_slice(&registers);
         let results = arch::return_registers(saved).words();
         bases[Base::Result as usize] = results[0];
         bases[Base::SecondResult as usize] = results[1];
+        bases[Base::Errno as usize] = errno();
         let detail = RawDetail {
             function: (*frame).function,
             registers: results,
@@ -154,7 +217,8 @@ pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut
             stack_pointer: slot as u64 + RETURN_POPS,
             ..RawDetail::default()
         };
-        let time = keep(state, probe, RETURN, &bases, detail, arch::return_context(saved));
+        let sources = Sources { bases, vectors: arch::saved_vectors(state) };
+        let time = keep(state, probe, RETURN, &sources, detail, arch::return_context(saved));
         let kind = RecordKind::Return as u32 | IS_PROBED;
         chunks::write_at(state, (*frame).function, frame as u32 | kind, time);
         (*state).shadow_top = frame.sub(1) as u64;
@@ -164,6 +228,14 @@ pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut
             crash::put_back(signal);
         }
         true
+    }
+}
+
+/// Where the thread has its `errno`; 0 where that is not known.
+fn errno() -> u64 {
+    match process_block().errno_distance.load(Ordering::Relaxed) {
+        0 => 0,
+        distance => arch::thread_pointer().wrapping_add(distance),
     }
 }
 
@@ -179,7 +251,7 @@ unsafe fn keep(
     state: *mut ThreadState,
     probe: u64,
     mark: u32,
-    bases: &[u64; BASES],
+    sources: &Sources,
     detail: RawDetail,
     context: [u64; 4],
 ) -> u64 {
@@ -191,15 +263,7 @@ unsafe fn keep(
             if end > PROBE_WORDS {
                 break;
             }
-            let (first, second) = read.steps();
-            let start = bases.get(read.base()).map_or(0, |base| base.wrapping_add_signed(first));
-            let start = match second {
-                None => Some(start),
-                Some(second) => syscall::read_word(start).map(|pointer| pointer.wrapping_add_signed(second)),
-            };
-            if let Some(start) = start {
-                syscall::read_words(start, &mut words[count..end]);
-            }
+            reads::take(read, sources, &mut words[count..end]);
             count = end;
         }
     }

@@ -18,6 +18,7 @@ use core::sync::atomic::Ordering;
 
 use crate::arch::number::PROCESS_VM_READV;
 use crate::arch::thread_pointer;
+use crate::goroutines::{self, Running};
 use crate::known_stacks::KnownStacks;
 use crate::lock::Lock;
 use crate::memory::{known_stacks, process_block, shadow_base, shadow_end, state as state_at, state_threads, states};
@@ -26,7 +27,7 @@ use crate::stretch::is_one_stack;
 use crate::{state_claims, syscall, waits};
 
 const PAGE: u64 = 4096;
-/// How far below the used part of a thread's own stack its extent is probed, so that not each page takes a system call.
+/// How far below the used part of a thread's own stack its extent is probed at most, so that not each page takes a system call.
 const AHEAD: u64 = 16 * PAGE;
 /// How far another stack is taken to reach below what was used of it, while a thread is on it, …
 const REACH: u64 = 16 * PAGE;
@@ -38,6 +39,8 @@ const REACH_UP: u64 = 1024;
 const LONGEST: u64 = 256 << 20;
 /// … and how much of it is looked at in one go.
 const LONGEST_STEP: u64 = 16 << 20;
+/// How many goroutines' stacks can have changed places in a row.
+const MOST_MOVED: usize = 4;
 /// What is taken to be used around an address.
 const AROUND: u64 = 256;
 
@@ -49,19 +52,31 @@ const AROUND: u64 = 256;
 pub(crate) unsafe fn settle(state: *mut ThreadState, address: u64, bounds: Option<Range<u64>>, left_at: u64) {
     // SAFETY: the caller's promise; the lock is held while the list is used.
     unsafe {
-        waits::reclaim(state, &extent(state));
-        if (*state).number == 0 || extent(state).contains(&address) {
+        // State 0 is on no stack.
+        if (*state).number == 0 {
             return;
         }
+        waits::reclaim(state, &extent(state));
+        if extent(state).contains(&address) {
+            return;
+        }
+        let running = if bounds.is_none() { goroutines::running_at(address) } else { None };
         let _lock = Lock::take(&process_block().stacks_busy);
         let mut list = list();
+        if let Some(running) = running.as_ref().filter(|it| !it.is_runtimes) {
+            settle_on_goroutine(&mut list, state, address, running);
+            process_block().known_stacks.store(list.count() as u32, Ordering::Relaxed);
+            return;
+        }
+        // The runtime's own work has the thread's stack, and no more of it than this.
+        let floor = running.map_or(0, |it| it.stack.start);
         if list.containing(address).is_none() && bounds.is_none() {
             // A handler's calls are calls of what it interrupts. The next one asks again: where the handler's stack counts as part
             // of the thread's, so does all that lies between them.
             if syscall::signal_stack().is_some_and(|stack| stack.contains(&address)) {
                 return;
             }
-            if reaches(&list, state, address) {
+            if reaches(&list, state, address, floor) {
                 return;
             }
         }
@@ -70,6 +85,75 @@ pub(crate) unsafe fn settle(state: *mut ThreadState, address: u64, bounds: Optio
             enter(&mut list, at, state);
         }
         process_block().known_stacks.store(list.count() as u32, Ordering::Relaxed);
+    }
+}
+
+/// The same for the stack of a goroutine, wherever that was before.
+///
+/// # Safety
+/// As [`settle`], with the lock held.
+unsafe fn settle_on_goroutine(list: &mut KnownStacks<'_>, state: *mut ThreadState, address: u64, running: &Running) {
+    let Running { goroutine, stack, .. } = running;
+    let is_known = |it: &KnownStack| it.goroutine == *goroutine && it.low == stack.start && it.high == stack.end;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let known = list.containing(address).filter(|&at| list.get(at).is_some_and(is_known));
+        // The runtime handles signals as a goroutine too; its calls are calls of what it interrupts.
+        if known.is_none() && syscall::signal_stack().is_some_and(|stack| stack.contains(&address)) {
+            return;
+        }
+        leave(list, state, 0);
+        let of_before = || list.with_goroutine(*goroutine);
+        let placed = match known.or_else(of_before) {
+            Some(at) if list.get(at).is_some_and(is_known) => Some(*goroutine),
+            Some(at) => {
+                let Some(before) = list.get(at).copied() else { return };
+                list.remove(at);
+                place(list, before, stack, MOST_MOVED);
+                Some(*goroutine)
+            }
+            None => state_claims::claim_for_stack().map(|number| {
+                let top = shadow_base(number) as u64;
+                let fresh = KnownStack {
+                    high: stack.end,
+                    top,
+                    number: number as u32,
+                    goroutine: *goroutine,
+                    ..KnownStack::default()
+                };
+                place(list, fresh, stack, MOST_MOVED);
+                *goroutine
+            }),
+        };
+        // Others may have had to move: the place in the list is another.
+        let at = list.containing(address).filter(|&at| list.get(at).map(|it| it.goroutine) == placed);
+        if let Some(at) = at {
+            enter(list, at, state);
+        }
+    }
+}
+
+/// Puts a goroutine's stack, which is not in the list, where it is by now. Those that were there before have been moved too, and
+/// are put where they are in turn.
+///
+/// # Safety
+/// As [`settle_on_goroutine`].
+unsafe fn place(list: &mut KnownStacks<'_>, stack: KnownStack, to: &Range<u64>, patience: usize) {
+    // SAFETY: the caller's promise. Whoever is on a stack that has moved comes here before using its shadow stack again.
+    unsafe {
+        goroutines::move_frames(&stack, newest_of(&stack), to);
+        while let Some(other) = list.take_goroutine_in(to) {
+            match goroutines::stack_of(other.goroutine) {
+                Some(now) if patience > 0 && (now.end <= to.start || to.end <= now.start) => {
+                    place(list, other, &now, patience - 1);
+                }
+                _ => give_back(&KnownStack { user: 0, ..other }),
+            }
+        }
+    }
+    list.make_room(to, give_back);
+    if list.add(KnownStack { low: to.start, high: to.end, is_exact: 1, ..stack }).is_none() {
+        give_back(&KnownStack { user: 0, ..stack });
     }
 }
 
@@ -142,7 +226,7 @@ unsafe fn extent(state: *mut ThreadState) -> Range<u64> {
 }
 
 /// Whether the stack that a thread is on goes on as far as an address, which no other has; takes note of it.
-unsafe fn reaches(list: &KnownStacks<'_>, state: *mut ThreadState, address: u64) -> bool {
+unsafe fn reaches(list: &KnownStacks<'_>, state: *mut ThreadState, address: u64, floor: u64) -> bool {
     // SAFETY: the thread's own state.
     unsafe {
         let (Range { start, end }, current) = (extent(state), (*state).stack_number);
@@ -153,7 +237,8 @@ unsafe fn reaches(list: &KnownStacks<'_>, state: *mut ThreadState, address: u64)
         let (above, below) = (other(Some(at)), other(at.checked_sub(1)));
         // The C library keeps what belongs to a thread at the upper end of its stack.
         let thread_end = if is_own && thread_pointer() > end { thread_pointer() & !7 } else { !7 };
-        let (lowest, highest) = (below.map_or(0, |it| it.high), above.map_or(thread_end, |it| it.low.min(thread_end)));
+        let (lowest, highest) =
+            (below.map_or(floor, |it| it.high.max(floor)), above.map_or(thread_end, |it| it.low.min(thread_end)));
         if own.is_some_and(|it| it.is_exact != 0) {
             return false;
         }
@@ -164,7 +249,10 @@ unsafe fn reaches(list: &KnownStacks<'_>, state: *mut ThreadState, address: u64)
             let mut low = around(address).start;
             if is_own {
                 let page = address & !(PAGE - 1);
-                let ahead = page.saturating_sub(AHEAD).max(lowest);
+                // As much again as was used: a page that is looked at is one that the kernel has to provide, and most threads
+                // are short.
+                let distance = end.saturating_sub(page).clamp(PAGE, AHEAD) & !(PAGE - 1);
+                let ahead = page.saturating_sub(distance).max(lowest);
                 low = if ahead < page && is_connected(ahead, page) { ahead } else { page };
             }
             (*state).floor_complement = !low.max(lowest);
@@ -197,7 +285,7 @@ unsafe fn leave(list: &mut KnownStacks<'_>, state: *mut ThreadState, left_at: u6
             }
             None => {
                 let (low, high) = (extent.start, extent.end);
-                list.add(KnownStack { low, high, top, left_at, number, user: 0, is_exact: 0 });
+                list.add(KnownStack { low, high, top, left_at, number, ..KnownStack::default() });
                 false
             }
         }
@@ -261,7 +349,7 @@ unsafe fn enter(list: &mut KnownStacks<'_>, at: usize, state: *mut ThreadState) 
     let (base, end) = (shadow_base(known.number as usize), shadow_end(known.number as usize));
     // SAFETY: the thread's own state; the shadow stack is mapped.
     unsafe {
-        let top = if known.user == 0 { known.top } else { top_of_user(known).unwrap_or(known.top) };
+        let top = newest_of(known);
         let is_sound = (base as u64..end).contains(&top) && top.is_multiple_of(ShadowFrame::SIZE as u64);
         known.user = (*state).tid;
         base.write(sentinel(known.high));
@@ -271,6 +359,12 @@ unsafe fn enter(list: &mut KnownStacks<'_>, at: usize, state: *mut ThreadState) 
         (*state).floor_complement = !known.low;
         set_limits(state);
     }
+}
+
+/// The newest frame of a stack.
+unsafe fn newest_of(known: &KnownStack) -> u64 {
+    // SAFETY: states are mapped.
+    if known.user == 0 { known.top } else { unsafe { top_of_user(known) }.unwrap_or(known.top) }
 }
 
 /// The newest frame of a stack that another thread was on last, and has had nothing to record since.

@@ -1,6 +1,7 @@
 //! System calls, made directly: libc's wrappers are hooked, and set errno.
 
 use ada_ring::ThreadState;
+use ada_ring::arch::WAIT_BYTES;
 use ada_ring::state::{ProcessBlock, private};
 use core::sync::atomic::Ordering;
 
@@ -12,6 +13,7 @@ use crate::config::{Item, get};
 use crate::memory::{agent_stack, process_block, state, state_number};
 use crate::waits::Wait;
 
+const EPERM: i64 = -1;
 const ESRCH: i64 = -3;
 const ENOSYS: i64 = -38;
 
@@ -99,8 +101,11 @@ impl SignalsBlocked {
                 sleep_nanoseconds(nanoseconds);
                 *before = exchange_signal_mask(u64::MAX);
             }
-            Blocked::ByStub { state } => let_signals_in(*state, || sleep_nanoseconds(nanoseconds)),
-            Blocked::ByCaller => sleep_nanoseconds(nanoseconds),
+            Blocked::ByStub { state } if has_room(*state) => {
+                let_signals_in(*state, || sleep_nanoseconds(nanoseconds));
+            }
+            // A fault with signals blocked would kill the program, which may have a handler for the end of its stack.
+            Blocked::ByStub { .. } | Blocked::ByCaller => sleep_nanoseconds(nanoseconds),
         }
     }
 }
@@ -135,6 +140,15 @@ fn state_on_own_stack() -> Option<*mut ThreadState> {
     let number = (get(Item::OwnStacks) != 0).then(|| state_number(current_state())).flatten()?;
     let stack = agent_stack(number) - private::STACK_BYTES as u64..agent_stack(number);
     stack.contains(&(&raw const here as u64)).then(|| state(number))
+}
+
+/// Whether the program's stack has room for a wait. What the stub has pushed there is at most a word away.
+fn has_room(state: *mut ThreadState) -> bool {
+    const PAGE: u64 = 4096;
+    // SAFETY: the thread's own state.
+    let end = unsafe { (*state).program_stack };
+    let page = (end - WAIT_BYTES) & !(PAGE - 1);
+    page == end & !(PAGE - 1) || readable_pages(page, 1) == 1
 }
 
 /// Waits on the program's stack, with signals let in that the stub has blocked. The thread is on its state's own stack.
@@ -248,15 +262,47 @@ pub fn read_word(address: u64) -> Option<u64> {
     read_words(address, &mut word).then_some(word[0])
 }
 
+/// Null, and what null would have at an offset: nothing is there, and the kernel need not be asked.
+fn is_near_null(address: u64) -> bool {
+    address < 4096
+}
+
+/// Reads memory of this process: as much of `remote` as is there, into `local`. Both are addresses with lengths.
+///
+/// # Safety
+/// What is at `local` is the caller's to write.
+unsafe fn read_process(local: [u64; 2], remote: &[[u64; 2]]) -> i64 {
+    let read = |process: u32| {
+        let (local, count) = (local.as_ptr() as u64, remote.len() as u64);
+        // SAFETY: the caller's promise; the kernel checks the remote vectors.
+        unsafe { call(PROCESS_VM_READV, [process.into(), local, 1, remote.as_ptr() as u64, count, 0]) }
+    };
+    // SAFETY: the thread's own state.
+    let known = state_on_own_stack().map(|state| read(unsafe { (*state).pid }));
+    // A child of vfork has its parent's state, and may not be allowed to read by the parent's number.
+    known.filter(|read| ![EPERM, ESRCH].contains(read)).unwrap_or_else(|| read(process()))
+}
+
 /// Reads words of this process that may not be mapped, all or none.
 pub fn read_words(address: u64, words: &mut [u64]) -> bool {
+    if is_near_null(address) {
+        return false;
+    }
     let bytes = size_of_val(words) as u64;
-    let local = [words.as_mut_ptr() as u64, bytes];
-    let remote = [address, bytes];
-    // SAFETY: both vectors describe as many bytes as the slice has; the kernel checks the remote one.
-    let read =
-        unsafe { call(PROCESS_VM_READV, [process().into(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0]) };
-    read as u64 == bytes
+    // SAFETY: as many bytes as the slice has.
+    unsafe { read_process([words.as_mut_ptr() as u64, bytes], &[[address, bytes]]) as u64 == bytes }
+}
+
+/// Reads what can be read of the bytes at an address; gives how many these are. They lie in two pages at most.
+pub fn read_bytes(address: u64, bytes: &mut [u8]) -> usize {
+    if is_near_null(address) {
+        return 0;
+    }
+    let length = bytes.len() as u64;
+    let in_page = length.min(4096 - address % 4096);
+    let remote = [[address, in_page], [address.wrapping_add(in_page), length - in_page]];
+    // SAFETY: as many bytes as the slice has.
+    unsafe { read_process([bytes.as_mut_ptr() as u64, length], &remote) }.max(0) as usize
 }
 
 /// Whether each page from `start` (a page's address) on can be read: a guard page is mapped and cannot.
@@ -291,13 +337,24 @@ pub fn readable_pages(start: u64, pages: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
+    use std::boxed::Box;
 
     #[test]
     fn a_word_that_is_not_mapped_reads_as_none() {
         let word = 77_u64;
         assert_eq!(read_word(&raw const word as u64), Some(77));
         assert_eq!(read_word(0x10), None);
+    }
+
+    #[test]
+    fn bytes_are_read_as_far_as_they_are_there() {
+        let mut bytes = [0; 64];
+        assert_eq!(read_bytes(c"some bytes".as_ptr() as u64, &mut bytes[..10]), 10);
+        assert_eq!(&bytes[..10], b"some bytes");
+        assert_eq!(read_bytes(4096 - 8, &mut bytes), 0);
     }
 
     #[test]
@@ -313,5 +370,28 @@ mod tests {
     fn threads_that_never_were_are_gone() {
         assert!(!is_thread_gone(process(), thread()));
         assert!(is_thread_gone(process(), 0x3fff_fff0));
+    }
+
+    #[test]
+    fn a_wait_takes_no_more_of_the_programs_stack_than_is_said() {
+        const UNTOUCHED: u64 = 0x5555_5555_5555_5555;
+        const WORDS: usize = 512;
+        let word = core::sync::atomic::AtomicU32::new(0);
+        // All signals, and those that were blocked before: none.
+        let mut program = [UNTOUCHED; WORDS];
+        program[WORDS - 2..].copy_from_slice(&[u64::MAX, 0]);
+        let mut own = [0_u64; 64];
+        // SAFETY: a state is plain words. It has as much of its own stack as is read, and of the program's as is used.
+        unsafe {
+            let mut state: Box<ThreadState> = Box::new(core::mem::zeroed());
+            state.agent_stack = own.as_mut_ptr_range().end as u64;
+            state.program_stack = program.as_mut_ptr_range().end as u64 - 16;
+            let_signals_in(&raw mut *state, || wait_for_change(&word, 1, 1));
+            let_signals_in(&raw mut *state, || sleep_nanoseconds(1));
+        }
+        exchange_signal_mask(0);
+        let untouched = program.iter().position(|word| *word != UNTOUCHED).unwrap();
+        let taken = 8 * (WORDS - 2 - untouched) as u64;
+        assert!((1..=WAIT_BYTES).contains(&taken), "{taken}");
     }
 }

@@ -14,7 +14,7 @@ use crate::memory::{
 };
 use crate::shadow_stack::{sentinel, set_limits};
 use crate::state_claims::claim;
-use crate::{stacks, syscall};
+use crate::{open_frames, stacks, syscall};
 
 /// No thread is known by this.
 const NOBODY: u64 = 1;
@@ -45,6 +45,8 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
             process_block().growing.store(0, Ordering::Relaxed);
             process_block().stacks_busy.store(0, Ordering::Relaxed);
             process_block().handlers_busy.store(0, Ordering::Relaxed);
+            // Nor are those whose calls were open when the parent was attached to.
+            process_block().open_frames.store(0, Ordering::Relaxed);
             // SAFETY: the only thread of a new process, and this is its copy of the state.
             unsafe {
                 (*current).tid = thread;
@@ -72,6 +74,8 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
         set_current_state(state_address(number));
     }
     owner(number).store(mark, Ordering::Relaxed);
+    // SAFETY: the thread's own from now on; signals are blocked.
+    unsafe { open_frames::take_over(fresh, thread, slot) };
     Some(fresh)
 }
 

@@ -5,6 +5,7 @@
 
 use ada_ring::ThreadState;
 use ada_ring::arch::{RED_ZONE, SAVED_VECTORS, SIGNAL_MASKS};
+use ada_ring::state::Interruption;
 use core::ops::Range;
 
 /// In a note that holds, its own address is its mark.
@@ -83,17 +84,19 @@ pub(crate) unsafe fn abandon(state: *mut ThreadState) {
     }
 }
 
-/// Frees the agent's own stack where a handler that interrupted the wait has left for good: what the thread uses of the stack that
-/// the note is on ends above it.
+/// Frees the agent's own stack where a handler that interrupted the wait has left for good: it is none of those that are running,
+/// and what the thread uses of the stack that the note is on ends above it.
 ///
 /// # Safety
 /// `state` is the calling thread's own, with signals blocked, and `extent` what is known of the stack that it is on.
 pub(crate) unsafe fn reclaim(state: *mut ThreadState, extent: &Range<u64>) {
-    let here = 0_u64;
+    let local = 0_u64;
     // SAFETY: the caller's promise.
     unsafe {
-        let note = (*state).waiting;
-        if (*state).agent_stack_busy != 0 && extent.contains(&note) && note < &raw const here as u64 {
+        let (note, here) = ((*state).waiting, &raw const local as u64);
+        let is_above = note < here && extent.contains(&note) && extent.contains(&here);
+        let runs = |it: &Interruption| it.slot != 0 && it.agent_call != [0; 2];
+        if is_above && (*state).agent_stack_busy != 0 && !(*state).interruptions.iter().any(runs) {
             abandon(state);
         }
     }

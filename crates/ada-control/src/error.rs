@@ -93,6 +93,16 @@ pub enum ControlError {
         /// What was looked into.
         path: PathBuf,
     },
+    /// Recording ends before the disk is full.
+    #[error(
+        "the disk of {path} has less than {kept_mib} MiB left, and no more was written to it; choose another --output, or make room"
+    )]
+    DiskShort {
+        /// The session's folder.
+        path: PathBuf,
+        /// What is left for others, and for the end of the session.
+        kept_mib: u64,
+    },
     /// The session cannot be written.
     #[error("cannot write the session: {0}; choose another --output, or make room")]
     Session(String),

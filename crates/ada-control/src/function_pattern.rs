@@ -10,14 +10,23 @@ pub fn matches_function(pattern: &str, path: &Path, name: Option<&str>, start: I
     let file = path.file_name().map(|file| file.to_string_lossy()).unwrap_or_default();
     glob(pattern, &file)
         || glob(pattern, &path.to_string_lossy())
-        || name.is_some_and(|name| glob(pattern, name) || glob(pattern, &demangle(name)))
+        || name.is_some_and(|name| glob(pattern, name) || matches_demangled(pattern, &demangle(name)))
         // Most patterns are names, and most functions have one.
         || (name.is_none() || pattern.contains("+0x")) && glob(pattern, &format!("{file}+{:#x}", start.0))
 }
 
 /// Whether a function's name matches a pattern, as the linker or as the source has it.
 pub(crate) fn matches_name(pattern: &str, name: &str) -> bool {
-    glob(pattern, name) || name.starts_with('_') && glob(pattern, &demangle(name))
+    glob(pattern, name) || name.starts_with('_') && matches_demangled(pattern, &demangle(name))
+}
+
+/// In full, without arguments, or by its last parts: `flush_line` for `Stats::flush_line(int)`. The commands that read
+/// sessions do the same.
+fn matches_demangled(pattern: &str, name: &str) -> bool {
+    let plain = name.split('(').next().filter(|it| !it.is_empty()).unwrap_or(name);
+    let is_wild = pattern.contains(['*', '?']);
+    let is_end = || plain.strip_suffix(pattern).is_some_and(|before| before.ends_with("::"));
+    glob(pattern, name) || glob(pattern, plain) || !is_wild && !pattern.is_empty() && is_end()
 }
 
 #[cfg(test)]
@@ -31,6 +40,8 @@ mod tests {
             assert!(matches(pattern, Some("compare")), "{pattern}");
         }
         assert!(matches("a::b()", Some("_ZN1a1bEv")));
+        assert!(matches("a::b", Some("_ZN1a1bEv")) && matches("b", Some("_ZN1a1bEv")));
+        assert!(!matches("a", Some("_ZN1a1bEv")) && !matches("", Some("_ZN1a1bEv")));
         assert!(matches("sort+0x1234", None));
         assert!(!matches("sort+0x1235", None));
         assert!(matches("sort+0x1234", Some("compare")));

@@ -13,14 +13,16 @@
 //! 4. `tracked`: the programs and processes of a session, and how far the recording has come.
 //! 5. `follow`: children, their programs, and libraries that are loaded late. `overhead`: what hooks cost, and keeping that
 //!    within a budget. `live`: requests to a running trace.
-//! 6. `record`: runs all of this for one program, and reports.
-//! 7. `attach`: the same for a process that runs already, which is left as it was.
+//! 6. `detach`: ends a recording whose processes go on, and leaves them as they were.
+//! 7. `record`: runs all of this for one program, and reports.
+//! 8. `attach`: the same for a process that runs already, which is left as it was.
 //!
 //! What depends on the processor is in `x86_64`, which everybody calls `arch`.
 
 mod attach;
 mod cache_folder;
 mod deadline;
+mod detach;
 mod drain;
 mod error;
 mod follow;
@@ -31,6 +33,7 @@ pub mod live;
 mod machine;
 mod options;
 mod overhead;
+mod pattern_set;
 mod plan;
 mod program_id;
 mod progress;
@@ -53,15 +56,16 @@ pub use drain::session::save_orphaned_ring;
 pub use error::ControlError;
 pub use live::handlers::{StopSwitch, stop_on_signals};
 pub use machine::{Check, check_machine};
-pub use options::{Exclusion, LeftAlone, TraceOptions};
+pub use options::{CapturedValues, Exclusion, LeftAlone, PrintedFunctions, TraceOptions};
 pub use overhead::{Advice, Governed};
+pub use pattern_set::PatternSet;
 pub use plan::module::Module;
 pub use plan::plan_cache::plan_folder;
 pub use plan::relied_on::relied_on;
 pub use plan::suspicion::suspicions;
 pub use progress::Progress;
 pub use quarantine::{FileId, Quarantine, QuarantineEntry, QuarantineFolder, QuarantinedFile, QuarantinedFunction};
-pub use record::{CrashSummary, StoodStill, TraceReport, outlive_terminal_signals, trace};
+pub use record::{CrashSummary, StoodStill, TraceReport, outlive_terminal_signals, trace, wait_for_program};
 pub use roll::Roll;
 pub use switches::{SwitchMode, SwitchedFunction};
 pub use tracked::HookedExecs;

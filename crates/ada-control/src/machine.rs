@@ -1,7 +1,9 @@
 //! What this machine allows, as far as tracing needs it.
 
 use std::fs;
+use std::io::ErrorKind;
 
+use ada_process::{ContextSwitches, this_process};
 use rustix::process::{Resource, getrlimit};
 
 /// One thing that tracing needs of a machine.
@@ -17,7 +19,16 @@ pub struct Check {
 
 /// Looks at everything that can be known without tracing something.
 pub fn check_machine() -> Vec<Check> {
-    vec![thread_bases(), clock(), tracing_policy(), address_space(), overcommit()]
+    vec![
+        thread_bases(),
+        clock(),
+        tracing_policy(),
+        attaching(),
+        container(),
+        performance_events(),
+        address_space(),
+        overcommit(),
+    ]
 }
 
 fn check(name: &'static str, is_good: bool, good: impl Into<String>, bad: impl Into<String>) -> Check {
@@ -50,18 +61,88 @@ fn clock() -> Check {
 }
 
 fn tracing_policy() -> Check {
-    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    let scope = scope.trim();
-    check(
-        "ptrace",
-        scope != "3",
-        if scope.is_empty() {
-            "allowed".to_owned()
-        } else {
-            format!("allowed for own children (ptrace_scope {scope})")
-        },
-        "switched off until the next boot: kernel.yama.ptrace_scope is 3",
-    )
+    let (is_good, words) = policy(&ptrace_scope(), may_trace_all());
+    Check { name: "ptrace", is_good, words }
+}
+
+fn attaching() -> Check {
+    let (is_good, words) = attach_policy(&ptrace_scope(), may_trace_all());
+    Check { name: "attach", is_good, words }
+}
+
+fn ptrace_scope() -> String {
+    fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default().trim().to_owned()
+}
+
+/// Whether this process has CAP_SYS_PTRACE.
+fn may_trace_all() -> bool {
+    const SYS_PTRACE: u64 = 1 << 19;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|bits| bits & SYS_PTRACE != 0)
+}
+
+/// Whether `ada trace` may trace its own child: from 2 on, Yama asks for the capability even for that.
+fn policy(scope: &str, has_capability: bool) -> (bool, String) {
+    match scope {
+        "3" => (false, "switched off until the next boot: kernel.yama.ptrace_scope is 3".to_owned()),
+        "2" if !has_capability => {
+            let words =
+                "only for administrators (ptrace_scope 2): sudo ada trace …, or sudo sysctl kernel.yama.ptrace_scope=1";
+            (false, words.to_owned())
+        }
+        "" => (true, "allowed".to_owned()),
+        scope => (true, format!("allowed for own children (ptrace_scope {scope})")),
+    }
+}
+
+/// Whether `ada attach` may take a process that runs already.
+fn attach_policy(scope: &str, has_capability: bool) -> (bool, String) {
+    match (scope, has_capability) {
+        ("3", _) => (false, "switched off until the next boot: kernel.yama.ptrace_scope is 3".to_owned()),
+        (_, true) => (true, "to any process".to_owned()),
+        ("" | "0", _) => (true, "to your own processes; sudo ada attach PID for others".to_owned()),
+        (scope, _) => {
+            let how = "sudo ada attach PID, or sudo sysctl kernel.yama.ptrace_scope=0";
+            (false, format!("only to own children (ptrace_scope {scope}): {how}"))
+        }
+    }
+}
+
+/// Containers often forbid ptrace by a filter that only the trial below can see.
+fn container() -> Check {
+    let is_one = ["/.dockerenv", "/run/.containerenv"].iter().any(|path| fs::exists(path).unwrap_or(false))
+        || fs::read_to_string("/proc/1/environ")
+            .is_ok_and(|text| text.split('\0').any(|it| it.starts_with("container=")));
+    let words = match is_one {
+        true => "yes; where ptrace is refused, start it with --cap-add=SYS_PTRACE --security-opt seccomp=unconfined",
+        false => "none",
+    };
+    Check { name: "container", is_good: true, words: words.to_owned() }
+}
+
+/// Calls are recorded without them.
+fn performance_events() -> Check {
+    let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    let refused = ContextSwitches::of(this_process()).err().map(|error| error.kind());
+    Check { name: "perf events", is_good: true, words: switches_policy(level.trim(), refused) }
+}
+
+/// Whether the kernel tells when threads run.
+fn switches_policy(level: &str, refused: Option<ErrorKind>) -> String {
+    const ELSE: &str = "when threads ran is then known by the calls that wait alone";
+    match (refused, level) {
+        (None, _) => "the kernel tells when threads run".to_owned(),
+        (Some(_), "") => format!("not there; {ELSE}"),
+        (Some(ErrorKind::PermissionDenied), "-1" | "0" | "1" | "2") => {
+            format!("forbidden, perhaps by a container's filter (--cap-add=PERFMON allows them); {ELSE}")
+        }
+        (Some(ErrorKind::PermissionDenied), level) => {
+            let how = "sudo sysctl kernel.perf_event_paranoid=2 allows them";
+            format!("forbidden (kernel.perf_event_paranoid is {level}; {how}); {ELSE}")
+        }
+        (Some(_), _) => format!("not there; {ELSE}"),
+    }
 }
 
 fn address_space() -> Check {
@@ -84,4 +165,31 @@ fn overcommit() -> Check {
         "memory is committed when it is used",
         "every mapping is committed at once (vm.overcommit_memory is 2): each traced program counts 350 MiB",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_thread_states_comes_with_what_to_type() {
+        assert!(switches_policy("2", None).contains("tells"));
+        let refused = Some(ErrorKind::PermissionDenied);
+        assert!(switches_policy("3", refused).contains("sudo sysctl kernel.perf_event_paranoid=2"));
+        assert!(switches_policy("2", refused).contains("--cap-add"));
+        assert!(switches_policy("", Some(ErrorKind::Unsupported)).contains("not there"));
+    }
+
+    #[test]
+    fn what_is_not_allowed_comes_with_what_to_type() {
+        let is_good = |scope, capability| (policy(scope, capability).0, attach_policy(scope, capability).0);
+        assert_eq!(is_good("", false), (true, true));
+        assert_eq!(is_good("0", false), (true, true));
+        assert_eq!(is_good("1", false), (true, false));
+        assert_eq!(is_good("1", true), (true, true));
+        assert_eq!(is_good("2", false), (false, false));
+        assert_eq!(is_good("2", true), (true, true));
+        assert_eq!(is_good("3", true), (false, false));
+        assert!(policy("2", false).1.contains("sudo sysctl") && attach_policy("1", false).1.contains("sudo sysctl"));
+    }
 }

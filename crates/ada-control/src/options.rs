@@ -1,12 +1,15 @@
 //! How to trace.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ada_event::ImageOffset;
 use ada_format::atf::Store;
 use ada_ring::{DetailMode, OnFull};
 
+use crate::pattern_set::PatternSet;
 use crate::quarantine::Quarantine;
 use crate::roll::Roll;
 use crate::trigger::Trigger;
@@ -18,6 +21,8 @@ pub type Exclusion = dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Send + S
 pub struct LeftAlone {
     /// What the user does not want.
     pub excluded: Box<Exclusion>,
+    /// What the user wants, and nothing else where there is any, but for functions by which ada knows threads, tasks and waits.
+    pub only: PatternSet,
     /// What did harm before.
     pub quarantine: Quarantine,
 }
@@ -25,8 +30,28 @@ pub struct LeftAlone {
 impl LeftAlone {
     /// What the user does not want, and nothing else.
     pub fn excluded(excluded: impl Fn(&Path, Option<&str>, ImageOffset) -> bool + Send + Sync + 'static) -> Self {
-        Self { excluded: Box::new(excluded), quarantine: Quarantine::default() }
+        Self { excluded: Box::new(excluded), only: PatternSet::default(), quarantine: Quarantine::default() }
     }
+}
+
+/// Of which functions values are captured: arguments, results, and what they point at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum CapturedValues {
+    /// Of rare functions of the C library whose arguments tell much.
+    #[default]
+    Usual,
+    /// Of none.
+    None,
+    /// Of those, and of functions that match one of these patterns, if their types are known.
+    Matching(Vec<String>),
+}
+
+/// Calls that are printed while they happen.
+pub struct PrintedFunctions {
+    /// The functions, by their names.
+    pub patterns: Vec<String>,
+    /// Where lines go.
+    pub to: Arc<Mutex<dyn Write + Send>>,
 }
 
 /// How to trace.
@@ -45,6 +70,10 @@ pub struct TraceOptions {
     pub stack_window: usize,
     /// Whether vector registers are captured too, if detail is.
     pub vectors: bool,
+    /// How long to record; the program goes on without hooks then.
+    pub max_time: Option<Duration>,
+    /// How many bytes of events and detail to write, about; the same holds then.
+    pub max_size: Option<u64>,
     /// How many bytes of events and detail to keep on disk, the newest; all if not set.
     pub ring: Option<u64>,
     /// In which form events and detail are written.
@@ -69,4 +98,14 @@ pub struct TraceOptions {
     pub exact_counts: bool,
     /// Which modules or functions to leave alone.
     pub exclude: LeftAlone,
+    /// Of which functions values are captured.
+    pub values: CapturedValues,
+    /// How many pointers one behind the other lead to structures whose fields are captured.
+    pub field_depth: usize,
+    /// Whose values are not captured: functions, parameters, or `function.parameter`, by their names.
+    pub redacted: Vec<String>,
+    /// Whether the kernel is asked when threads run.
+    pub schedule: bool,
+    /// Calls that are printed, if any are.
+    pub print: Option<PrintedFunctions>,
 }

@@ -11,6 +11,7 @@ mod calendar;
 mod duration;
 mod event;
 mod id;
+mod schedule;
 #[cfg(feature = "serde")]
 mod stored_number;
 mod time;
@@ -20,4 +21,5 @@ pub use calendar::civil_from_days;
 pub use duration::{parse_duration, write_duration};
 pub use event::{Event, EventKind};
 pub use id::{DetailSeq, EventSeq, FunctionId, ModuleId, ProcessId, ThreadId};
+pub use schedule::{ScheduleChange, ScheduleRecord};
 pub use time::TraceNanos;

@@ -126,7 +126,7 @@ impl TimelineWriter for Chrome<'_> {
         if !arguments.is_empty() || !call.ending.is_plain() {
             let mut them = serde_json::Map::new();
             for argument in arguments {
-                them.insert(argument.name.into(), format!("{:#x}", argument.value).into());
+                them.insert(argument.name.clone().into(), argument.value.to_json());
             }
             if !call.ending.is_plain() {
                 put_ending(&mut them, &call.ending);

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::timeline_writer::TimelineWriter;
-use crate::{chrome, firefox, folded, heph, perfetto, speedscope};
+use crate::{chrome, firefox, folded, heph, perfetto, pprof, speedscope};
 
 /// A format of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub enum Format {
     Heph,
     /// Folded stacks, as flame graph scripts read them.
     Folded,
+    /// pprof's profile.proto.
+    Pprof,
 }
 
 /// The writer for a format. `spools` makes temporary files for what a format wants in another order than
@@ -36,5 +38,6 @@ pub fn writer<'a>(
         Format::Speedscope => Box::new(speedscope::Speedscope::new(output)),
         Format::Heph => Box::new(heph::Heph::new(output)),
         Format::Folded => Box::new(folded::Folded::new(output)),
+        Format::Pprof => Box::new(pprof::Pprof::new(output)),
     }
 }

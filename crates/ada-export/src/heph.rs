@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use ada_format::heph::{Encoder, EventCounter, EventEncoder, EventHead, Nanos, StreamId, SubstreamId};
+use ada_format::heph::{Encoder, EventCounter, EventEncoder, EventHead, Nanos, StreamId, SubstreamId, UnixNanos};
 use serde_json::Value;
 
-use crate::model::{Argument, Call, Ending, Logical, TraceInfo, TraceThread};
+use crate::model::{Argument, ArgumentValue, Call, Ending, Logical, TraceInfo, TraceThread};
 use crate::timeline_writer::{ArgumentsAt, TimelineWriter};
 
 /// Bytes that are kept before they are written.
@@ -70,6 +70,24 @@ fn put_ending<'e>(mut event: EventEncoder<'e>, ending: &Ending) -> Result<EventE
     Ok(event)
 }
 
+fn put_json<'e>(
+    event: EventEncoder<'e>,
+    name: &str,
+    value: &Value,
+) -> Result<EventEncoder<'e>, ada_format::heph::Error> {
+    match value {
+        Value::Null => Ok(event),
+        Value::Bool(value) => event.attribute(name, u64::from(*value)),
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(value), _) => event.attribute(name, value),
+            (None, Some(value)) => event.attribute(name, value),
+            _ => event.attribute(name, number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => event.attribute(name, cut(text)),
+        other => event.attribute(name, cut(&other.to_string())),
+    }
+}
+
 fn failed(error: ada_format::heph::Error) -> io::Error {
     io::Error::other(error)
 }
@@ -90,6 +108,9 @@ impl TimelineWriter for Heph<'_> {
             self.streams.push(id);
         }
         self.causes = trace.causes();
+        if let Some(epoch) = trace.epoch {
+            self.encoder.epoch(UnixNanos(epoch)).map_err(failed)?;
+        }
         Ok(())
     }
 
@@ -116,7 +137,10 @@ impl TimelineWriter for Heph<'_> {
             let mut event = self.encoder.event(&head)?.attribute("module", cut(&function.module))?;
             event = put_ending(event, &call.ending)?;
             for argument in arguments {
-                event = event.attribute(argument.name, argument.value)?;
+                event = match &argument.value {
+                    ArgumentValue::Register(value) => event.attribute(&argument.name, *value)?,
+                    ArgumentValue::Attribute(value) => put_json(event, &argument.name, value)?,
+                };
             }
             event.finish()
         };
@@ -157,17 +181,7 @@ impl TimelineWriter for Heph<'_> {
             event = event.attribute("span_id", span.reference.as_str())?.attribute("runtime", span.runtime)?;
             event = put_ending(event, &span.ending)?;
             for (name, value) in &span.attributes {
-                event = match value {
-                    Value::Null => event,
-                    Value::Bool(value) => event.attribute(name, u64::from(*value))?,
-                    Value::Number(number) => match (number.as_u64(), number.as_i64()) {
-                        (Some(value), _) => event.attribute(name, value)?,
-                        (None, Some(value)) => event.attribute(name, value)?,
-                        _ => event.attribute(name, number.as_f64().unwrap_or(f64::NAN))?,
-                    },
-                    Value::String(text) => event.attribute(name, cut(text))?,
-                    other => event.attribute(name, cut(&other.to_string()))?,
-                };
+                event = put_json(event, name, value)?;
             }
             for (kind, cause) in causes {
                 event = event.attribute(&format!("{kind}_by"), cause.as_str())?;

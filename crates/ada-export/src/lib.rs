@@ -7,6 +7,7 @@
 //! `docs/export.md` says what each format can hold.
 #![forbid(unsafe_code)]
 
+mod call_times;
 mod chrome;
 mod firefox;
 mod folded;
@@ -14,16 +15,18 @@ mod format;
 mod heph;
 mod json_text;
 mod lanes;
+mod message;
 mod model;
 mod paths;
 mod perfetto;
+mod pprof;
 mod speedscope;
 mod timeline_writer;
 
 pub use format::{Format, writer};
 pub use lanes::Lanes;
 pub use model::{
-    Argument, Call, Ending, FunctionIndex, FunctionInfo, Link, LinkEnd, Logical, Part, ProcessInfo, ThreadInfo,
-    TraceInfo, TraceThread,
+    Argument, ArgumentValue, Call, Ending, FunctionIndex, FunctionInfo, Link, LinkEnd, Logical, Part, ProcessInfo, Run,
+    RunEnd, ThreadInfo, TraceInfo, TraceThread,
 };
 pub use timeline_writer::{ArgumentsAt, TimelineWriter};

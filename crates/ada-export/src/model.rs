@@ -1,5 +1,6 @@
 //! What writers are given: plain names, numbers and times on the trace's clock.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
@@ -14,12 +15,42 @@ pub struct TraceInfo {
     pub start: TraceNanos,
     /// The latest one's.
     pub end: TraceNanos,
+    /// When the trace's clock was 0, in nanoseconds of Unix time, if that is known.
+    pub epoch: Option<u64>,
     /// The processes.
     pub processes: Vec<ProcessInfo>,
     /// The threads of all processes.
     pub threads: Vec<ThreadInfo>,
     /// Who caused what.
     pub links: Vec<Link>,
+    /// When threads had a processor, where that is known.
+    pub runs: Vec<Run>,
+}
+
+/// A stretch of time that a thread had a processor.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// The thread.
+    pub thread: TraceThread,
+    /// The processor's number.
+    pub cpu: u16,
+    /// When it got it.
+    pub start: TraceNanos,
+    /// When it lost it.
+    pub end: TraceNanos,
+    /// Why.
+    pub then: RunEnd,
+}
+
+/// Why a thread lost its processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// It would have run on.
+    Preempted,
+    /// It waits for something.
+    Blocked,
+    /// It has ended, or nothing more is known of it.
+    Ended,
 }
 
 /// A thread of any process, by its index in [`TraceInfo::threads`].
@@ -106,13 +137,32 @@ pub struct Call {
     pub context: u64,
 }
 
-/// A register or other number that a call was given or gave back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a call was given or gave back.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Argument {
     /// Its name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its value.
-    pub value: u64,
+    pub value: ArgumentValue,
+}
+
+/// The value of an argument.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ArgumentValue {
+    /// A register, which may be a number or an address.
+    Register(u64),
+    /// What an imported event says of itself.
+    Attribute(Value),
+}
+
+impl ArgumentValue {
+    /// As JSON has it.
+    pub(crate) fn to_json(&self) -> Value {
+        match self {
+            Self::Register(value) => format!("{value:#x}").into(),
+            Self::Attribute(value) => value.clone(),
+        }
+    }
 }
 
 /// A thread, task, block or callback.

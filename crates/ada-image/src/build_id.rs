@@ -18,14 +18,14 @@ pub fn build_id(file: impl Read + Seek) -> Option<Vec<u8>> {
     let mut notes = Notes::default();
     // In a debug file the segments no longer say where their bytes are.
     for section in header.sections(LittleEndian, &cache).iter().flat_map(|sections| sections.iter()) {
-        if section.sh_type(LittleEndian) == SHT_NOTE && notes.build_id.is_none() {
+        if section.sh_type(LittleEndian) == SHT_NOTE && !notes.has_linkers_id() {
             notes.read(section.data(LittleEndian, &cache).unwrap_or_default(), section.sh_addralign(LittleEndian));
         }
     }
     for segment in header.program_headers(LittleEndian, &cache).unwrap_or_default() {
-        if segment.p_type(LittleEndian) == PT_NOTE && notes.build_id.is_none() {
+        if segment.p_type(LittleEndian) == PT_NOTE && !notes.has_linkers_id() {
             notes.read(segment.data(LittleEndian, &cache).unwrap_or_default(), segment.p_align(LittleEndian));
         }
     }
-    notes.build_id.map(<[u8]>::to_vec)
+    notes.build_id().map(<[u8]>::to_vec)
 }

@@ -2,7 +2,8 @@
 
 use ada_event::ImageOffset;
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule, UnwindContext, UnwindSection,
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry, LittleEndian, ParsedEhFrameHdr,
+    Register, RegisterRule, UnwindContext, UnwindSection,
 };
 
 use crate::Image;
@@ -17,9 +18,13 @@ pub const INSTRUCTION: usize = 16;
 
 /// Finds callers by an image's unwind table.
 pub struct Callers<'d> {
-    section: EhFrame<EndianSlice<'d, LittleEndian>>,
+    section: EhFrame<Bytes<'d>>,
+    /// The sorted list of its entries.
+    header: Option<ParsedEhFrameHdr<Bytes<'d>>>,
     bases: BaseAddresses,
 }
+
+type Bytes<'d> = EndianSlice<'d, LittleEndian>;
 
 impl<'d> Callers<'d> {
     /// `None` for an image without an unwind table.
@@ -27,7 +32,21 @@ impl<'d> Callers<'d> {
         let eh_frame = image.eh_frame.as_ref()?;
         let mut section = EhFrame::new(eh_frame.bytes, LittleEndian);
         section.set_address_size(8);
-        Some(Self { section, bases: eh_frame.bases() })
+        let mut bases = eh_frame.bases();
+        let header = image.eh_frame_header().and_then(|(address, bytes)| {
+            bases = bases.clone().set_eh_frame_hdr(address);
+            EhFrameHdr::new(bytes, LittleEndian).parse(&bases, 8).ok()
+        });
+        Some(Self { section, header, bases })
+    }
+
+    /// The entry of the function at an address: found in the list, where there is one.
+    fn entry(&self, address: u64) -> Option<FrameDescriptionEntry<Bytes<'d>>> {
+        let cie = EhFrame::cie_from_offset;
+        match self.header.as_ref().and_then(|header| header.table()) {
+            Some(table) => table.fde_for_address(&self.section, &self.bases, address, cie).ok(),
+            None => self.section.fde_for_address(&self.bases, address, cie).ok(),
+        }
     }
 
     /// The registers of the caller of the frame whose instruction is at `address` in the image; `read` reads a word of its
@@ -38,7 +57,7 @@ impl<'d> Callers<'d> {
         registers: &FrameRegisters,
         read: impl Fn(u64) -> Option<u64>,
     ) -> Option<FrameRegisters> {
-        let fde = self.section.fde_for_address(&self.bases, address.0, EhFrame::cie_from_offset).ok()?;
+        let fde = self.entry(address.0)?;
         let mut context = UnwindContext::new();
         let row = fde.unwind_info_for_address(&self.section, &self.bases, &mut context, address.0).ok()?;
         let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else { return None };

@@ -38,6 +38,11 @@ impl<'d> Image<'d> {
         Some(pointers)
     }
 
+    /// The address of this image that the loader writes to a word, if it writes any there.
+    pub(crate) fn loaded_address_at(&self, word: ImageOffset) -> Option<ImageOffset> {
+        Relocations::of(self)?.address_at(word)
+    }
+
     /// The words into which the loader writes where a symbol of the same name is, sorted. Code calls functions of other images
     /// through them; nobody jumps through them into the middle of a function.
     pub fn linker_slots(&self) -> Vec<ImageOffset> {

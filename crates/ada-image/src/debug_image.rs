@@ -43,7 +43,7 @@ impl<'d> DebugImage<'d> {
             }
         }
         let symbols = SymbolTable::from_sections(&sections, file, SHT_SYMTAB)?;
-        Ok(Self { symbols, source, build_id: notes.build_id })
+        Ok(Self { symbols, source, build_id: notes.build_id() })
     }
 
     /// The build id of the image that this file belongs to.

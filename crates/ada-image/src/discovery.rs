@@ -1,18 +1,21 @@
-//! The union of what symbols and unwind tables know.
+//! The union of what symbols, unwind tables and Go's table of functions know.
 
 use ada_event::ImageOffset;
 
 use crate::function_table::NameRange;
 use crate::name_rank::{NameRank, is_cold_part};
 use crate::symbol_table::{SymbolKind, SymbolTable};
-use crate::{DebugImage, Function, FunctionTable, Image, Row, Sources, UnwindTable, padding};
+use crate::{DebugImage, Function, FunctionTable, GoTable, Image, Row, Sources, UnwindTable, padding, start_code};
 
 /// Names may share their bytes in an image but not in a table. Real images share a little; where hostile bytes become
 /// more than this many times the bytes of all names, further names are left out.
 const MAX_NAME_SHARING: usize = 16;
 
+/// Longer names of Go's table take the room of others.
+const MAX_GO_NAME: usize = 256;
+
 impl FunctionTable {
-    /// Finds the functions that symbols and the unwind table know of: the image's own symbols, those of its mini debug
+    /// Finds the functions that symbols, the unwind table and Go's table know of: the image's own symbols, those of its mini debug
     /// info, and those of the `extra` debug files.
     ///
     /// A symbol counts if it is a defined function (`STT_FUNC`, `STT_GNU_IFUNC`) inside a code range. A piece of the
@@ -30,7 +33,13 @@ impl FunctionTable {
         for debug in mini_debug.iter().chain(extra) {
             discovery.add_symbols(&debug.symbols, debug.source);
         }
+        match image.go_table() {
+            Some(Ok(table)) => discovery.add_go(&table),
+            Some(Err(error)) => problem = Some(error),
+            None => {}
+        }
         discovery.add_unwind(unwind);
+        discovery.add_main();
         Self { problem, ..discovery.finish() }
     }
 }
@@ -58,13 +67,13 @@ enum ClaimKind {
 
 /// Collects claims, and settles them.
 struct Discovery<'i, 'd> {
-    image: &'i Image<'i>,
+    image: &'i Image<'d>,
     claims: Vec<Claim<'d>>,
     name_bytes_remaining: usize,
 }
 
 impl<'i, 'd> Discovery<'i, 'd> {
-    fn new(image: &'i Image<'_>) -> Self {
+    fn new(image: &'i Image<'d>) -> Self {
         Self { image, claims: Vec::new(), name_bytes_remaining: 0 }
     }
 
@@ -115,6 +124,41 @@ impl<'i, 'd> Discovery<'i, 'd> {
                 self.claims.push(Claim { address, size, name, kind, is_local, source });
             }
         }
+    }
+
+    /// Adds the functions of a Go program. Its table says where the next one begins; what lies before that is filled with traps.
+    fn add_go(&mut self, table: &GoTable<'d>) {
+        const FILL: u8 = 0xcc;
+        for function in table.functions() {
+            let Some(code) = self.image.code_range_at(function.start).and_then(|code| code.bytes_from(function.start))
+            else {
+                continue;
+            };
+            let room = usize::try_from(function.end.0 - function.start.0).unwrap_or(usize::MAX).min(code.len());
+            let filled = code[..room].iter().rev().take_while(|&&byte| byte == FILL).count();
+            self.name_bytes_remaining = self.name_bytes_remaining.saturating_add(function.name.len().min(MAX_GO_NAME));
+            self.claims.push(Claim {
+                address: function.start,
+                size: (room - filled) as u64,
+                name: function.name,
+                kind: ClaimKind::Function,
+                is_local: false,
+                source: Sources::GO,
+            });
+        }
+    }
+
+    /// Names the function that a program without symbols begins with.
+    fn add_main(&mut self) {
+        const NAME: &[u8] = b"main";
+        let Some(address) = start_code::main_of(self.image) else { return };
+        let is_known = |claim: &Claim<'_>| claim.address == address && !claim.name.is_empty();
+        if self.claims.iter().any(|claim| is_known(claim) || claim.name == NAME) {
+            return;
+        }
+        self.name_bytes_remaining = self.name_bytes_remaining.saturating_add(NAME.len());
+        let (kind, source) = (ClaimKind::Label, Sources::default());
+        self.claims.push(Claim { address, size: 0, name: NAME, kind, is_local: true, source });
     }
 
     /// Makes one function of all claims for the same address.

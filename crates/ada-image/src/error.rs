@@ -59,6 +59,16 @@ pub enum ImageError {
         /// What is wrong with it.
         reason: gimli::Error,
     },
+    /// A table of Go's linker, `.gopclntab`, that could not be read.
+    #[error("Go's table of functions at {table}, byte {offset:#x}: {reason}")]
+    BadGoTable {
+        /// Where the table lies in the image.
+        table: ImageOffset,
+        /// Which of its bytes is wrong.
+        offset: u64,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// Mini debug info that could not be decompressed.
     #[error("mini debug info, byte {offset:#x} of .gnu_debugdata: {reason}")]
     BadMiniDebugInfo {

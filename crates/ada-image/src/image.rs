@@ -13,7 +13,7 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use crate::code_range::{self, CodeRange};
 use crate::eh_frame::EhFrameBytes;
 use crate::header::{self, Header, Sections, section_bytes, section_name};
-use crate::note::{ControlFlowProtection, Notes};
+use crate::note::{ControlFlowProtection, GoSections, Notes};
 use crate::segment::{Segment, bytes_from};
 use crate::symbol_table::SymbolTable;
 use crate::{ImageError, mini_debug};
@@ -43,6 +43,9 @@ pub struct Image<'d> {
     pub(crate) symbols: SymbolTable<'d>,
     pub(crate) dynamic_symbols: SymbolTable<'d>,
     pub(crate) eh_frame: Option<EhFrameBytes<'d>>,
+    /// Where the sorted list of its entries is.
+    eh_frame_header: Option<u64>,
+    pub(crate) go_sections: GoSections,
     mini_debug: Option<&'d [u8]>,
     problem: Option<ImageError>,
 }
@@ -83,6 +86,8 @@ impl<'d> Image<'d> {
             symbols: SymbolTable::default(),
             dynamic_symbols: SymbolTable::default(),
             eh_frame: None,
+            eh_frame_header: None,
+            go_sections: GoSections::default(),
             mini_debug: None,
             problem: None,
         };
@@ -92,6 +97,7 @@ impl<'d> Image<'d> {
                 PT_INTERP => {
                     image.interpreter = program_header.interpreter(LittleEndian, file).ok().flatten();
                 }
+                PT_GNU_EH_FRAME => image.eh_frame_header = Some(program_header.p_vaddr(LittleEndian)),
                 PT_NOTE => {
                     let bytes = program_header.data(LittleEndian, file).unwrap_or_default();
                     image.notes.read(bytes, program_header.p_align(LittleEndian));
@@ -116,7 +122,8 @@ impl<'d> Image<'d> {
                     Ok(bytes) => self.mini_debug = Some(bytes),
                     Err(problem) => self.note_problem(problem),
                 },
-                b".gopclntab" | b".go.buildinfo" => self.notes.go = true,
+                b".gopclntab" | b".data.rel.ro.gopclntab" => self.go_sections.table = Some(ImageOffset(address)),
+                b".go.buildinfo" => self.go_sections.build_info = Some(ImageOffset(address)),
                 // Where Swift's runtime looks for types and the like: no tool removes them.
                 _ if name.starts_with(b"swift5_") => self.notes.swift = true,
                 _ => {}
@@ -125,7 +132,7 @@ impl<'d> Image<'d> {
             if executable && !is_plt(name) {
                 self.code.extend(code_range::mapped_code(&self.segments, self.file, address, size));
             }
-            if section.sh_type(LittleEndian) == SHT_NOTE && self.notes.build_id.is_none() {
+            if section.sh_type(LittleEndian) == SHT_NOTE && !self.notes.has_linkers_id() {
                 let bytes = section.data(LittleEndian, self.file).unwrap_or_default();
                 self.notes.read(bytes, section.sh_addralign(LittleEndian));
             }
@@ -152,19 +159,19 @@ impl<'d> Image<'d> {
             self.code.push(CodeRange { start: segment.start, bytes: segment.file_bytes(self.file) });
         }
         for program_header in program_headers {
-            match program_header.p_type(LittleEndian) {
-                PT_DYNAMIC => {
-                    if let Ok(Some(dynamic)) = program_header.dynamic(LittleEndian, self.file) {
-                        self.dynamic_symbols = SymbolTable::from_dynamic(dynamic, &self.segments, self.file);
-                    }
-                }
-                PT_GNU_EH_FRAME => {
-                    let address = program_header.p_vaddr(LittleEndian);
-                    self.eh_frame = EhFrameBytes::from_header(&self.segments, self.file, address);
-                }
-                _ => {}
+            let is_dynamic = program_header.p_type(LittleEndian) == PT_DYNAMIC;
+            if is_dynamic && let Ok(Some(dynamic)) = program_header.dynamic(LittleEndian, self.file) {
+                self.dynamic_symbols = SymbolTable::from_dynamic(dynamic, &self.segments, self.file);
             }
         }
+        let header = self.eh_frame_header;
+        self.eh_frame = header.and_then(|address| EhFrameBytes::from_header(&self.segments, self.file, address));
+    }
+
+    /// The list of unwind entries that unwinders look for theirs in, and its address.
+    pub(crate) fn eh_frame_header(&self) -> Option<(u64, &'d [u8])> {
+        let address = self.eh_frame_header?;
+        Some((address, bytes_from(&self.segments, self.file, address)?))
     }
 
     fn note_problem(&mut self, problem: ImageError) {
@@ -173,7 +180,7 @@ impl<'d> Image<'d> {
 
     /// The id that the linker gave this image, which its debug file has too.
     pub fn build_id(&self) -> Option<&'d [u8]> {
-        self.notes.build_id
+        self.notes.build_id()
     }
 
     /// Whether the loader chooses where the image goes.
@@ -225,7 +232,7 @@ impl<'d> Image<'d> {
 
     /// Whether this is a Go program, whose goroutines change threads in the middle of functions.
     pub fn uses_go(&self) -> bool {
-        self.notes.go
+        self.notes.go || self.go_sections != GoSections::default()
     }
 
     /// Whether code of this image was written in Swift.

@@ -1,7 +1,8 @@
 //! What the linker notes about an image: its build id, the marks of Go and Swift, and control-flow protection.
 
+use ada_event::ImageOffset;
 use object::LittleEndian;
-use object::elf::{FileHeader64, NT_GNU_BUILD_ID, NT_GNU_PROPERTY_TYPE_0};
+use object::elf::{FileHeader64, NT_GNU_BUILD_ID, NT_GNU_PROPERTY_TYPE_0, NoteType};
 use object::read::elf::NoteIterator;
 
 const GNU_PROPERTY_X86_FEATURE_1_AND: u32 = 0xc000_0002;
@@ -17,10 +18,22 @@ pub struct ControlFlowProtection {
     pub shadow_stack: bool,
 }
 
+/// Where the sections of Go's linker lie, as far as there are sections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GoSections {
+    pub(crate) table: Option<ImageOffset>,
+    pub(crate) build_info: Option<ImageOffset>,
+}
+
+/// The kind of the note that has Go's id of a program.
+const GO_BUILD_ID: NoteType = NoteType(4);
+
 /// What the notes of one image say.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Notes<'d> {
-    pub(crate) build_id: Option<&'d [u8]>,
+    build_id: Option<&'d [u8]>,
+    /// What Go calls so.
+    go_build_id: Option<&'d [u8]>,
     pub(crate) go: bool,
     pub(crate) swift: bool,
     pub(crate) protection: ControlFlowProtection,
@@ -38,10 +51,24 @@ impl<'d> Notes<'d> {
                     self.build_id = Some(note.desc());
                 }
                 (b"GNU", NT_GNU_PROPERTY_TYPE_0) => self.read_properties(&note),
-                (b"Go", _) => self.go = true,
+                (b"Go", kind) => {
+                    self.go = true;
+                    let is_id = kind == GO_BUILD_ID && !note.desc().is_empty();
+                    self.go_build_id = self.go_build_id.or(is_id.then_some(note.desc()));
+                }
                 _ => {}
             }
         }
+    }
+
+    /// The linker's id of the image; without one, that of Go, which has the same purpose.
+    pub(crate) fn build_id(&self) -> Option<&'d [u8]> {
+        self.build_id.or(self.go_build_id)
+    }
+
+    /// Whether the first kind is known, so that nothing can be better.
+    pub(crate) fn has_linkers_id(&self) -> bool {
+        self.build_id.is_some()
     }
 
     fn read_properties(&mut self, note: &object::read::elf::Note<'d, FileHeader64<LittleEndian>>) {
@@ -81,7 +108,7 @@ mod tests {
         let bytes = [note(b"Go\0", 4, b"abc"), note(b"GNU\0", 3, &[1, 2, 3, 4]), note(b"GNU\0", 5, &property)].concat();
         let mut notes = Notes::default();
         notes.read(&bytes, 4);
-        assert_eq!(notes.build_id, Some(&[1, 2, 3, 4][..]));
+        assert_eq!(notes.build_id(), Some(&[1, 2, 3, 4][..]));
         assert!(notes.go);
         assert_eq!(notes.protection, ControlFlowProtection { indirect_branch_tracking: true, shadow_stack: true });
     }
@@ -92,6 +119,9 @@ mod tests {
         let mut bytes = note(b"GNU\0", 3, &[1, 2, 3, 4]);
         bytes[4] = 0xff;
         notes.read(&bytes, 4);
-        assert_eq!(notes.build_id, None);
+        assert_eq!(notes.build_id(), None);
+        let of_go = note(b"Go\0", 4, b"abc");
+        notes.read(&of_go, 4);
+        assert_eq!(notes.build_id(), Some(&b"abc"[..]), "Go's own is better than nothing");
     }
 }

@@ -57,6 +57,14 @@ impl<'d> Relocations<'d> {
         })
     }
 
+    /// The address of this image that is written to a word.
+    pub(crate) fn address_at(&self, word: ImageOffset) -> Option<ImageOffset> {
+        let is_of_word = |it: &&Relocation| {
+            it.r_offset.get(LittleEndian) == word.0 && it.r_type(LittleEndian, false) == R_X86_64_RELATIVE
+        };
+        self.all().find(is_of_word).map(|it| ImageOffset(it.r_addend.get(LittleEndian) as u64))
+    }
+
     /// The words that get the address of a function by its name, and keep it.
     pub(crate) fn slots(&self) -> impl Iterator<Item = ImageOffset> {
         self.all().filter_map(|relocation| {

@@ -18,13 +18,16 @@ impl Sources {
     pub const DEBUG_FILE: Self = Self(8);
     /// The unwind table.
     pub const UNWIND: Self = Self(16);
+    /// The table of Go's linker, `.gopclntab`.
+    pub const GO: Self = Self(32);
 
-    const NAMES: [(Self, &'static str); 5] = [
+    const NAMES: [(Self, &'static str); 6] = [
         (Self::SYMTAB, "symtab"),
         (Self::DYNSYM, "dynsym"),
         (Self::MINI_DEBUG, "mini-debug"),
         (Self::DEBUG_FILE, "debug-file"),
         (Self::UNWIND, "unwind"),
+        (Self::GO, "gopclntab"),
     ];
 
     /// The set as a number whose bits never change their meaning, for storing.
@@ -41,7 +44,7 @@ impl Sources {
         self.0 & other.0 == other.0
     }
 
-    /// Whether a symbol table of any kind is in this set.
+    /// Whether a table with names is in this set.
     pub const fn has_symbol(self) -> bool {
         self.0 & !Self::UNWIND.0 != 0
     }

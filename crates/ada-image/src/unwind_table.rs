@@ -7,8 +7,8 @@ use gimli::{CommonInformationEntry, EhFrame, EhFrameOffset, EndianSlice, LittleE
 
 use crate::eh_frame::{EhFrameBytes, Entry};
 use crate::landing_pads::LandingPadReader;
-use crate::row_program::{Factors, Row, RowProgram, Rules};
-use crate::{Image, ImageError};
+use crate::row_program::{Cfa, Factors, Row, RowProgram, Rules};
+use crate::{GoTable, Image, ImageError};
 
 type Slice<'d> = EndianSlice<'d, LittleEndian>;
 
@@ -42,11 +42,14 @@ pub struct UnwindTable {
 }
 
 impl UnwindTable {
-    /// Evaluates the image's `.eh_frame`. Entries that cannot be read are left out; [`Self::problem`] has the first.
+    /// Evaluates the image's `.eh_frame`, and what Go's linker has instead of one. Entries that cannot be read are left out; [`Self::problem`] has the first.
     pub fn parse(image: &Image<'_>) -> Self {
         let mut table = Self::default();
         if let Some(eh_frame) = &image.eh_frame {
             table.read(eh_frame, LandingPadReader::new(image.load_segments(), image.file));
+        }
+        if let Some(Ok(go)) = image.go_table() {
+            table.read_go(&go);
         }
         // Linkers sort by address within each input file, which is nearly sorted already.
         table.fdes.sort_by_key(|fde| fde.start);
@@ -62,6 +65,36 @@ impl UnwindTable {
             if let Err(reason) = outcome {
                 let entry = ImageOffset(eh_frame.address.wrapping_add(entry.offset as u64));
                 self.problem.get_or_insert(ImageError::BadUnwindEntry { entry, reason });
+            }
+        }
+    }
+
+    /// Adds the heights of the stack that Go's own table has. Functions that write the stack pointer in a way of their own are not
+    /// as it says.
+    fn read_go(&mut self, go: &GoTable<'_>) {
+        for function in go.functions().filter(|function| !function.writes_stack_pointer) {
+            let first_row = self.rows.len();
+            let mut start = function.start.0;
+            for (height, end) in go.heights(&function) {
+                let end = function.start.0.saturating_add(end.into()).min(function.end.0);
+                if start < end {
+                    let cfa = height.checked_add(8).map_or(Cfa::Other, Cfa::Rsp);
+                    let (from, to) = (ImageOffset(start), ImageOffset(end));
+                    let row =
+                        Row { start: from, end: to, cfa, saves_registers: false, return_address_at_cfa_minus_8: true };
+                    self.rows.push(row);
+                    start = end;
+                }
+            }
+            // What lies behind the last one is padding.
+            if let Some(last) = self.rows[first_row..].last_mut() {
+                last.end = function.end;
+            }
+            if let (Ok(first), Ok(row_count)) = (u32::try_from(first_row), u32::try_from(self.rows.len() - first_row))
+                && row_count > 0
+            {
+                let (start, end) = (function.start, function.end);
+                self.fdes.push(Fde { start, end, signal_frame: false, first_row: first, row_count });
             }
         }
     }

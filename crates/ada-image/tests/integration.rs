@@ -3,6 +3,8 @@
 mod damage;
 #[path = "image/debug_files.rs"]
 mod debug_files;
+#[path = "image/go.rs"]
+mod go;
 #[path = "image/headers.rs"]
 mod headers;
 #[path = "image/landing_pads.rs"]

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             scan: &scan,
         };
         let begun = Instant::now();
-        let PlannedFunctions { verdicts, .. } = PlannedFunctions::of(code, image.uses_go());
+        let PlannedFunctions { verdicts, .. } = PlannedFunctions::of(code);
         let planning = begun.elapsed();
         let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
         verdicts.iter().for_each(|verdict| *counts.entry(*verdict).or_default() += 1);

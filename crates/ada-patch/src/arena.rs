@@ -23,7 +23,7 @@ use crate::arch::{AssemblyError, External, JUMP_BYTES, SharedCode, StubTemplate,
 use crate::hook_site::{CopiedCode, HookSite};
 use crate::moved_code::MovedCode;
 use crate::relay::Relay;
-use crate::{DisplacedExit, ExitPlan, PatchPlan, SkipReason, StubKind, StubOptions};
+use crate::{DisplacedExit, ExitPlan, PatchPlan, Probed, SkipReason, StubKind, StubOptions};
 
 /// Where the parts of stubs start.
 const ALIGN: usize = 16;
@@ -31,6 +31,9 @@ const ALIGN: usize = 16;
 /// No template is longer: what counts, and what records.
 const COUNTER_BYTES: usize = 64;
 const RECORDER_BYTES: usize = 384;
+/// What guarded probes take beyond that, and room for the few that an image has.
+const GUARDED_BYTES: usize = 128;
+const GUARDED_ROOM: usize = 8 * GUARDED_BYTES;
 
 /// Most displaced sequences are under 16 bytes; a few of the longest fit between them.
 const DISPLACED_BYTES: usize = 32;
@@ -84,7 +87,7 @@ impl Arena {
     }
 
     fn exits_at(functions: usize) -> usize {
-        Self::recorders_at(functions) + (functions * (RECORDER_BYTES + ALIGN)).next_multiple_of(4096)
+        Self::recorders_at(functions) + (functions * (RECORDER_BYTES + ALIGN) + GUARDED_ROOM).next_multiple_of(4096)
     }
 
     fn recorders_at(functions: usize) -> usize {
@@ -145,11 +148,15 @@ impl Arena {
         plan: &PatchPlan<RuntimeAddr>,
         index: usize,
         function: u32,
-        probe: Option<u32>,
+        probe: Option<Probed>,
     ) -> Result<HookSite, SkipReason> {
-        let kind = if probe.is_some() { plan.kind.probed() } else { plan.kind };
+        let kind = match probe {
+            None => plan.kind,
+            Some(Probed { guard: Some(_), .. }) => plan.kind.guarded(),
+            Some(Probed { part, .. }) => plan.kind.probed(part),
+        };
         let before = (self.front.len(), self.recorders.len());
-        let added = self.add_parts(kind, plan, index, (function, probe.unwrap_or(0)));
+        let added = self.add_parts(kind, plan, index, (function, probe));
         if added.is_err() {
             self.front.truncate(before.0);
             self.recorders.truncate(before.1);
@@ -162,8 +169,10 @@ impl Arena {
         kind: StubKind,
         plan: &PatchPlan<RuntimeAddr>,
         index: usize,
-        (function, probe): (u32, u32),
+        (function, probe): (u32, Option<Probed>),
     ) -> Result<HookSite, SkipReason> {
+        let [number, first, second, bits] = probe.map_or([0; 4], Probed::words);
+        let numbers = [function, number, first, second, bits];
         let Self { base, front, recorders, shared, .. } = self;
         let template = &self.templates[2 * kind as usize + usize::from(!plan.flags_are_dead)];
         front.resize(front.len().next_multiple_of(ALIGN), 0xcc);
@@ -178,8 +187,8 @@ impl Arena {
             External::Displaced => displaced,
             _ => template.address_in_recorder(external, recorder).unwrap_or_else(|| shared.address(external)),
         };
-        template.counter.emit(counter, function, probe, address_of, front);
-        template.recorder.emit(recorder, function, probe, address_of, recorders);
+        template.counter.emit(counter, numbers, address_of, front);
+        template.recorder.emit(recorder, numbers, address_of, recorders);
         let mut moved = Vec::new();
         let leaves = !plan.leaving.is_empty() || plan.displaced.leaves();
         if leaves {
@@ -364,7 +373,9 @@ mod tests {
             let detail = owner_by_word.then_some(DetailShape { window: 128, vectors: true });
             let template = StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail }).unwrap();
             let (counter, recorder) = (template.counter.code.len(), template.recorder.code.len());
-            assert!(counter <= COUNTER_BYTES && recorder <= RECORDER_BYTES, "{kind:?}: {counter} and {recorder} bytes");
+            let more = if kind == StubKind::GuardedFull { GUARDED_BYTES } else { 0 };
+            let most = RECORDER_BYTES + more;
+            assert!(counter <= COUNTER_BYTES && recorder <= most, "{kind:?}: {counter} and {recorder} bytes");
         }
     }
 }

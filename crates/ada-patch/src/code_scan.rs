@@ -28,6 +28,11 @@ impl Landing {
         self.0 & !Self::POINTED_TO != 0
     }
 
+    /// A branch leads here, and not only something that has the address.
+    pub(crate) fn is_branched_to(self) -> bool {
+        self.0 & !(Self::POINTED_TO | Self::NAMED) != 0
+    }
+
     /// Nothing is known to lead here.
     pub(crate) fn is_unknown(self) -> bool {
         self.0 == 0
@@ -184,6 +189,11 @@ impl CodeScan {
         landings
             .get((from - start) as usize..end)
             .is_some_and(|landings| landings.iter().any(|&landing| landing & of != 0))
+    }
+
+    /// Whether a call leads to any of these addresses.
+    pub(crate) fn is_called(&self, addresses: Range<u64>) -> bool {
+        !addresses.is_empty() && self.has_landing(addresses.start, addresses.end - 1, Landing::CALL)
     }
 
     /// Where the landing at an image's address is kept.

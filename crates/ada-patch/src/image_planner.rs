@@ -1,6 +1,5 @@
 //! All functions of an image, planned together: their entries first, and then their exits, which take the room that remains.
 
-use crate::arch::Relays;
 use crate::exits::{ExitPlan, ExitPlanner, Follower, FunctionExits, Neighbours, Patience};
 use crate::image_code::ImageCode;
 use crate::{EntryOnlyReason, PatchPlan, Planner, SkipReason, StubKind, Verdict};
@@ -17,9 +16,9 @@ pub struct PlannedFunctions {
 }
 
 impl PlannedFunctions {
-    /// Plans every function. `moving_frames` where frames of the image change threads, so that no exit is caught.
-    pub fn of(code: ImageCode<'_>, moving_frames: bool) -> Self {
-        let mut planner = Planner { code, moving_frames, relays: Relays::default() };
+    /// Plans every function.
+    pub fn of(code: ImageCode<'_>) -> Self {
+        let mut planner = Planner::new(code);
         let mut planned = Self::default();
         for index in 0..code.functions.len() {
             let (verdict, plan) = planner.plan(index);

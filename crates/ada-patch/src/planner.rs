@@ -5,6 +5,7 @@ use ada_image::Function;
 
 use crate::arch::{self, Relays, Site};
 use crate::code_scan::PieceEnd;
+use crate::go_rules::GoRules;
 use crate::image_code::ImageCode;
 use crate::leaving::Leaving;
 use crate::relay::Relay;
@@ -28,13 +29,17 @@ const COPIED_FROM_START: u64 = 16;
 pub struct Planner<'a> {
     /// The image's code.
     pub code: ImageCode<'a>,
-    /// Frames of this image change threads, so no return is caught.
-    pub moving_frames: bool,
     /// The padding that plans use.
     pub relays: Relays,
+    pub(crate) go: GoRules,
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    /// For the functions of an image.
+    pub fn new(code: ImageCode<'a>) -> Self {
+        Self { code, relays: Relays::default(), go: GoRules::of(&code) }
+    }
+
     /// The verdict on function `index`, and the plan unless it is skipped.
     pub fn plan(&mut self, index: usize) -> (Verdict, Option<PatchPlan>) {
         match self.decide(index) {
@@ -50,7 +55,7 @@ impl Planner<'_> {
         if !matches!(self.entry_only(index, function, bytes), Ok(None)) {
             return None;
         }
-        Some(plan_at(Site::short(&self.code, index, bytes)?, StubKind::Full, bytes))
+        Some(self.plan_at(Site::short(&self.code, index, bytes)?, StubKind::Full))
     }
 
     fn decide(&mut self, index: usize) -> Result<(Option<EntryOnlyReason>, PatchPlan), SkipReason> {
@@ -62,7 +67,7 @@ impl Planner<'_> {
             None => StubKind::Full,
             Some(_) => self.stack_change(index).unwrap_or(StubKind::EntryOnly),
         };
-        Ok((entry_only, plan_at(site, kind, bytes)))
+        Ok((entry_only, self.plan_at(site, kind)))
     }
 
     fn entry_only(
@@ -89,10 +94,10 @@ impl Planner<'_> {
         if function.is_cold_part() {
             return Err(SkipReason::ColdPart);
         }
-        if let Some(fde) = fde {
-            if fde.signal_frame {
-                return Err(SkipReason::SignalTrampoline);
-            }
+        if fde.is_some_and(|fde| fde.signal_frame) || arch::is_signal_return(bytes) {
+            return Err(SkipReason::SignalTrampoline);
+        }
+        if fde.is_some() {
             let row = self.code.unwind.row_at(function.start);
             if row.is_some_and(|row| !row.is_function_entry()) {
                 // Nothing may be assumed of a part that somebody jumps into, but a named function that only has words
@@ -103,10 +108,11 @@ impl Planner<'_> {
                 }
                 return Ok(Some(EntryOnlyReason::PushedArguments));
             }
-        } else if arch::is_signal_return(bytes) {
-            return Err(SkipReason::SignalTrampoline);
         }
-        if landing.jumped_to_from_inside() {
+        if let Some(reason) = self.go.skip_reason(function.start.0) {
+            return Err(reason);
+        }
+        if landing.jumped_to_from_inside() && arch::stack_check(&self.code, function.start, bytes) == 0 {
             return Err(SkipReason::OwnEntryLoop);
         }
         // A part that only holds landing pads starts with a nop, because an offset of 0 means that there is none.
@@ -116,11 +122,7 @@ impl Planner<'_> {
         if starts_with_pad || is_part && !function.sources.has_symbol() {
             return Err(SkipReason::ColdPart);
         }
-        Ok(if self.stack_change(index).is_some() {
-            Some(EntryOnlyReason::ChangesStack)
-        } else {
-            self.moving_frames.then_some(EntryOnlyReason::MovingFrames)
-        })
+        Ok(self.stack_change(index).map(|_| EntryOnlyReason::ChangesStack))
     }
 
     /// Whether the code before runs on into `start`: assembler files begin a new unwind entry where the frame changes
@@ -135,10 +137,11 @@ impl Planner<'_> {
     fn stack_change(&self, index: usize) -> Option<StubKind> {
         self.code.functions.names(index).find_map(stack_change)
     }
-}
 
-fn plan_at(site: Site, kind: StubKind, bytes: &[u8]) -> PatchPlan {
-    let Site { at, displaced, relay } = site;
-    let relay = relay.map(|at| Relay { at, evicted: None });
-    PatchPlan { at, kind, displaced, relay, flags_are_dead: arch::flags_are_dead(bytes), leaving: Leaving::default() }
+    fn plan_at(&self, site: Site, kind: StubKind) -> PatchPlan {
+        let Site { at, displaced, relay } = site;
+        let relay = relay.map(|at| Relay { at, evicted: None });
+        let flags_are_dead = self.code.bytes_from(at).is_some_and(arch::flags_are_dead);
+        PatchPlan { at, kind, displaced, relay, flags_are_dead, leaving: Leaving::default() }
+    }
 }

@@ -2,6 +2,8 @@
 
 use ada_ring::{DetailShape, StackChange};
 
+use crate::AgentPart;
+
 /// What a stub does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StubKind {
@@ -21,10 +23,18 @@ pub enum StubKind {
     ProbedEntry,
     /// Records nothing: notifies the recorder that the set of loaded libraries has changed.
     Loader,
+    /// As `ProbedFull`, for a probe that is not interested in the return.
+    ProbedCall,
+    /// As `ProbedCall` if the probe's guard says that it is of interest, else as `Full`.
+    GuardedFull,
+    /// As `ProbedFull`, for a probe that reads memory at the call only: the exit keeps the registers of the return.
+    ReadsAtCall,
+    /// The same for a probe that reads no memory: the stub keeps the registers of the call.
+    RegistersFull,
 }
 
 impl StubKind {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Full,
         Self::EntryOnly,
         Self::LongJump,
@@ -33,23 +43,47 @@ impl StubKind {
         Self::ProbedFull,
         Self::ProbedEntry,
         Self::Loader,
+        Self::ProbedCall,
+        Self::GuardedFull,
+        Self::ReadsAtCall,
+        Self::RegistersFull,
     ];
 
     /// The kind for a function that a runtime probe is about.
-    pub(crate) const fn probed(self) -> Self {
+    pub(crate) const fn probed(self, part: AgentPart) -> Self {
+        match (self, part) {
+            (Self::Full, AgentPart::BothEnds) => Self::ProbedFull,
+            (Self::Full, AgentPart::CallOnly) => Self::ProbedCall,
+            (Self::Full, AgentPart::Call) => Self::ReadsAtCall,
+            (Self::Full, AgentPart::Nothing) => Self::RegistersFull,
+            (Self::EntryOnly, _) => Self::ProbedEntry,
+            (other, _) => other,
+        }
+    }
+
+    /// The same where a guard says when the probe is of interest.
+    pub(crate) const fn guarded(self) -> Self {
         match self {
-            Self::Full => Self::ProbedFull,
-            Self::EntryOnly => Self::ProbedEntry,
-            other => other,
+            Self::Full => Self::GuardedFull,
+            other => other.probed(AgentPart::CallOnly),
         }
     }
 
     pub(crate) const fn catches_return(self) -> bool {
-        matches!(self, Self::Full | Self::ProbedFull)
+        matches!(self, Self::Full | Self::ProbedCall | Self::GuardedFull) || self.is_probed_at_return()
     }
 
     pub(crate) const fn is_probed(self) -> bool {
-        matches!(self, Self::ProbedFull | Self::ProbedEntry)
+        matches!(self, Self::ProbedCall | Self::ProbedEntry) || self.is_probed_at_return()
+    }
+
+    pub(crate) const fn is_probed_at_return(self) -> bool {
+        matches!(self, Self::ProbedFull) || self.keeps_result()
+    }
+
+    /// Whether the exit keeps the registers of the return.
+    pub(crate) const fn keeps_result(self) -> bool {
+        matches!(self, Self::ReadsAtCall | Self::RegistersFull)
     }
 
     /// What the agent has to know of the call, if anything.
@@ -58,7 +92,7 @@ impl StubKind {
             Self::LongJump => Some(StackChange::LongJump),
             Self::SwapContext => Some(StackChange::SwapContext),
             Self::SetContext => Some(StackChange::SetContext),
-            Self::Full | Self::EntryOnly | Self::ProbedFull | Self::ProbedEntry | Self::Loader => None,
+            _ => None,
         }
     }
 }

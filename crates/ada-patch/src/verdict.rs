@@ -19,8 +19,6 @@ pub enum Verdict {
 pub enum EntryOnlyReason {
     /// It goes on with another stack, or further up its own: longjmp, setcontext.
     ChangesStack,
-    /// Its frames change threads: Go's goroutines.
-    MovingFrames,
     /// It is jumped to with words pushed above its return address: the loader's `_dl_runtime_resolve`.
     PushedArguments,
     /// It can be left in a way that cannot be caught.
@@ -69,6 +67,12 @@ pub enum SkipReason {
     /// Its author has fenced it off with traps: it is meant to be run by other means than the processor. Valgrind has
     /// functions for the programs that it runs among its own.
     Fenced,
+    /// Go's table of functions says that it writes the stack pointer: it goes on with another stack.
+    SwitchesStack,
+    /// Others call its middle: Go's `duffzero`, whose callers keep words below the stack pointer.
+    CalledInside,
+    /// It does not check how much remains of a goroutine's stack, and may find less than a stub takes.
+    NoStackRoom,
     /// Its hooks have changed what a program does: `ada bisect --keep` has found that out.
     Quarantined,
 }
@@ -97,13 +101,12 @@ impl Verdict {
 
 impl EntryOnlyReason {
     /// All reasons, in the order of their declaration.
-    const ALL: [Self; 4] = [Self::ChangesStack, Self::MovingFrames, Self::PushedArguments, Self::UnseenExits];
+    const ALL: [Self; 3] = [Self::ChangesStack, Self::PushedArguments, Self::UnseenExits];
 
     /// The reason's name in sessions.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ChangesStack => "changes_stack",
-            Self::MovingFrames => "moving_frames",
             Self::PushedArguments => "pushed_arguments",
             Self::UnseenExits => "unseen_exits",
         }
@@ -112,7 +115,7 @@ impl EntryOnlyReason {
 
 impl SkipReason {
     /// All reasons, in the order of their declaration.
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 21] = [
         Self::SignalTrampoline,
         Self::OddFirstRow,
         Self::ColdPart,
@@ -130,6 +133,9 @@ impl SkipReason {
         Self::ReadAsData,
         Self::ImportStub,
         Self::Fenced,
+        Self::SwitchesStack,
+        Self::CalledInside,
+        Self::NoStackRoom,
         Self::Quarantined,
     ];
 
@@ -153,6 +159,9 @@ impl SkipReason {
             Self::ReadAsData => "read_as_data",
             Self::ImportStub => "import_stub",
             Self::Fenced => "fenced",
+            Self::SwitchesStack => "switches_stack",
+            Self::CalledInside => "called_inside",
+            Self::NoStackRoom => "no_stack_room",
             Self::Quarantined => "quarantined",
         }
     }

@@ -20,7 +20,8 @@ pub fn kill_below(pid: ProcessId) {
     below(pid).into_iter().for_each(kill);
 }
 
-fn below(pid: ProcessId) -> Vec<ProcessId> {
+/// The processes below one, parents before their children.
+pub fn below(pid: ProcessId) -> Vec<ProcessId> {
     let mut all = ProcessDir::of(pid).children();
     let mut next = 0;
     while let Some(&child) = all.get(next) {

@@ -5,6 +5,7 @@
 //! - Which processes live and how they ended: [`Pidfd`], [`LiveProcesses`], [`End`], and the kernel's process events
 //!   ([`ProcConnector`]).
 //! - Stopping processes, changing them, and making system calls in them: [`ptrace`], [`Remote`].
+//! - When threads run and when they do not ([`ContextSwitches`]).
 //! - The time of events ([`Clock`]), and sleeping on shared words ([`futex`]).
 //!
 //! What depends on the processor is in `x86_64`, behind [`arch`].
@@ -17,6 +18,7 @@ pub mod ptrace;
 
 mod address_space;
 mod clock;
+mod context_switches;
 mod cpu_time;
 mod descendants;
 mod end;
@@ -33,9 +35,10 @@ mod wait;
 mod x86_64;
 
 pub use address_space::share_memory;
-pub use clock::{Calibration, Clock};
+pub use clock::{Calibration, Clock, ClockReading, boot_time, unix_epoch};
+pub use context_switches::ContextSwitches;
 pub use cpu_time::{CpuTime, cpu_time_of, thread_cpu_time};
-pub use descendants::{adopt_orphans, end_all, kill_below};
+pub use descendants::{adopt_orphans, below, end_all, kill_below};
 pub use end::End;
 pub use existence::{process_exists, thread_exists};
 pub use live_processes::LiveProcesses;

@@ -8,12 +8,11 @@ use ada_span::table::{Column, Columns, FunctionIndex};
 
 use crate::cancel::Cancel;
 use crate::error::QueryError;
+use crate::function_pattern::FunctionPattern;
 use crate::nearest::nearest;
-use crate::pattern::glob;
 use crate::predicate::Ready;
 use crate::scan::scan_pieces;
-use crate::trace::Target;
-use crate::trace::{Trace, TraceProcess};
+use crate::trace::{Target, Trace, TraceProcess};
 
 /// Functions that an answer lists.
 const MOST_LISTED: usize = 50;
@@ -144,34 +143,22 @@ fn judge(wanted: &str, functions: &[Meant], left_out: usize) -> (Verdict, String
     (Verdict::Unknown, doubts.into_iter().collect::<Vec<_>>().join("; "))
 }
 
-fn matching(trace: &Trace, process: &TraceProcess, wanted: &str) -> Vec<FunctionId> {
-    let matches = |name: &str| name == wanted || glob(wanted, name).unwrap_or(false);
+/// The functions of a process that a name means, called or not.
+pub fn matching(trace: &Trace, process: &TraceProcess, wanted: &str) -> Vec<FunctionId> {
+    let pattern = FunctionPattern::new(wanted);
     let mut found = BTreeSet::new();
     for module in trace.manifest(process).iter().flat_map(|it| &it.modules) {
-        for (index, row) in process.names.functions(module.module_id).iter().enumerate() {
+        for index in 0..process.names.functions(module.module_id).len() {
             let id = FunctionId::new(module.module_id, index as u32);
-            let raw = row.name.split('@').next().unwrap_or_default();
-            let is_meant = || {
-                let name = process.names.name(id);
-                matches(&name) || matches(without_arguments(&name))
-            };
-            if !raw.is_empty() && matches(raw) || is_meant() {
+            if pattern.matches_function(process, id) {
                 found.insert(id);
             }
         }
     }
     // A trace from elsewhere has no lists, and still functions.
-    for (stats, label) in process.tables.meta().functions.iter().zip(process.labels()) {
-        if matches(&label.name) || label.id == wanted || format!("function:{}", label.id) == wanted {
-            found.insert(stats.function);
-        }
-    }
+    let functions = process.tables.meta().functions.iter().map(|it| it.function);
+    found.extend(functions.filter(|it| pattern.matches_function(process, *it)));
     found.into_iter().collect()
-}
-
-/// C++ names have their arguments; people rarely type them.
-fn without_arguments(name: &str) -> &str {
-    name.split('(').next().filter(|it| !it.is_empty()).unwrap_or(name)
 }
 
 fn meant(trace: &Trace, cancel: &Cancel, process: &TraceProcess, function: FunctionId) -> Result<Meant, QueryError> {
@@ -274,14 +261,15 @@ fn first_and_last(
     Ok((moment(first), moment(last)))
 }
 
-fn near_names(trace: &Trace, wanted: &str) -> Vec<String> {
+/// Names of functions that may have been meant, where none has this one.
+pub fn near_names(trace: &Trace, wanted: &str) -> Vec<String> {
     let mut names = BTreeSet::new();
     let mut parts = BTreeSet::new();
     for process in trace.processes() {
         for module in trace.manifest(process).iter().flat_map(|it| &it.modules) {
             for row in process.names.functions(module.module_id) {
                 let name = ada_image::demangle(&row.name);
-                let plain = without_arguments(&name).to_owned();
+                let plain = ada_image::without_arguments(&name).to_owned();
                 if wanted.len() >= 3 && plain.to_lowercase().contains(&wanted.to_lowercase()) && parts.len() < 8 {
                     parts.insert(plain.clone());
                 }

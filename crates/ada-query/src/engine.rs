@@ -17,6 +17,7 @@ use crate::mistake::{Mistake, What};
 use crate::rows::Rows;
 use crate::shared::Shared;
 use crate::sql_functions;
+use crate::stats::grouped;
 use crate::tables::{documented, register_all};
 use crate::trace::Trace;
 
@@ -70,7 +71,7 @@ impl Engine {
         read: impl FnOnce(&mut Rows<'_>) -> Result<T, QueryError>,
     ) -> Result<T, QueryError> {
         self.shared.cancel.begin(limits.time);
-        let described = describe(sql);
+        let described = describe(sql).or_else(|| grouped(sql));
         let text = described.as_deref().unwrap_or(sql);
         heap::limit(limits.memory);
         let mut statement = self.connection.prepare(text).map_err(|error| self.explain(error, sql))?;

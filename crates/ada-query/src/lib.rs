@@ -10,18 +10,22 @@
 
 pub mod called;
 mod cancel;
+mod captured_calls;
 mod doc;
 mod engine;
 mod error;
 pub mod export;
 mod exported;
 pub mod findings;
+mod function_pattern;
 #[allow(unsafe_code, reason = "one call of SQLite's")]
 mod heap;
+pub mod lens;
 mod limits;
 mod mistake;
 mod nearest;
 pub mod output;
+mod ownership;
 mod pattern;
 mod predicate;
 mod relation;
@@ -37,6 +41,7 @@ mod tables;
 mod trace;
 #[allow(unsafe_code, reason = "SQLite's interface to virtual tables; every block says why it holds")]
 mod virtual_table;
+pub mod waits;
 mod walk;
 pub mod why_slow;
 
@@ -45,6 +50,7 @@ pub use doc::{ColumnDoc, Kind, TableDoc};
 pub use engine::Engine;
 pub use error::QueryError;
 pub use exported::ParquetFolder;
+pub use function_pattern::FunctionPattern;
 pub use limits::Limits;
 pub use mistake::Mistake;
 pub use nearest::nearest;
@@ -55,6 +61,6 @@ pub use span::{Frame, FrameSpan, Span, SpanKind};
 pub use sql_functions::documented_functions;
 pub use tables::documented;
 pub use trace::{
-    CausalEnd, CausalLink, Code, FunctionLabel, Life, Names, Reference, Switched, Target, Trace, TraceProcess,
-    TraceSession, Unrecorded, causal_links,
+    CallValues, CausalEnd, CausalLink, Code, FunctionLabel, Life, NamedValue, Names, Reference, Switched, Target,
+    Trace, TraceProcess, TraceSession, Unrecorded, Wanted, causal_links,
 };

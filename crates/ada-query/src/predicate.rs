@@ -269,7 +269,7 @@ fn by_range(test: &Test, measure: Measure) -> Ready {
 }
 
 impl Ready {
-    fn simplified(self) -> Self {
+    pub(crate) fn simplified(self) -> Self {
         let all_alike = |flags: &[bool]| {
             let first = flags.first().copied();
             first.filter(|first| flags.iter().all(|flag| flag == first))

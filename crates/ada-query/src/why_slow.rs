@@ -1,13 +1,16 @@
 //! "Why did this take so long?": a span compared with others of its function, and what its time went into.
 
 use ada_event::EventSeq;
+use ada_span::state::ThreadState;
 use ada_span::table::{Column, Columns, FunctionIndex};
+use ada_span::wait::{WaitKind, WaitSpan};
 use serde_json::{Value, json};
 
 use crate::cancel::Cancel;
 use crate::error::QueryError;
 use crate::span::{Extent, FrameSpan, Span, SpanKind, find};
 use crate::trace::Trace;
+use crate::waits::{By, CallPlaces, WaitSum, object_name, sums};
 use crate::walk::critical_path;
 
 /// Functions and steps that an answer lists.
@@ -33,7 +36,7 @@ pub struct Share {
 pub struct PathStep {
     /// How deep.
     pub level: usize,
-    /// How it was come to: `span`, `call` or `join`.
+    /// How it was come to: `span`, `call`, `join` or `wake`.
     pub via: &'static str,
     /// The call.
     pub span_id: String,
@@ -125,7 +128,58 @@ pub fn why_slow(trace: &Trace, cancel: &Cancel, session: Option<&str>, id: &str)
         })
         .collect();
     explain(trace, span, &mut answer);
+    if let Some(call) = call {
+        explain_states(trace, span.process, &call, &mut answer);
+        explain_waits(trace, span.process, &call, &mut answer)?;
+    }
     Ok(answer)
+}
+
+/// Adds for how long others had the processors.
+fn explain_states(trace: &Trace, number: usize, call: &FrameSpan, answer: &mut WhySlow) {
+    let process = &trace.processes()[number];
+    if process.is_of_task(call.thread, call.seq()) {
+        return;
+    }
+    let times = process.known_state_times(call.thread, call.start(), call.end());
+    let Some(ready) = times.map(|times| times.of(ThreadState::Ready)) else { return };
+    let share = ready as f64 / answer.duration_ns.max(1) as f64;
+    if share >= 0.1 {
+        let time = crate::sql_functions::duration(ready as f64);
+        answer
+            .because
+            .push(format!("it could have run for {time} ({:.0} %), and others had the processors", share * 100.0));
+    }
+}
+
+/// Adds what was waited for inside a call, and for whom.
+fn explain_waits(trace: &Trace, number: usize, call: &FrameSpan, answer: &mut WhySlow) -> Result<(), QueryError> {
+    let process = &trace.processes()[number];
+    let (start, end) = (call.start(), call.start().saturating_add(answer.duration_ns));
+    let all = &process.tables.meta().waits;
+    let inside = all[all.partition_point(|wait| wait.start < start)..].iter().take_while(|wait| wait.start < end);
+    let own: Vec<&WaitSpan> = inside.filter(|wait| wait.thread == call.thread && wait.end <= end).collect();
+    let places = CallPlaces::of_waits(trace, process, own.iter().copied())?;
+    for sum in sums(own, &places, By::Object) {
+        let share = sum.total_ns as f64 / answer.duration_ns.max(1) as f64;
+        if share < 0.1 {
+            break;
+        }
+        let object = object_name(process, &sum.longest).map(|object| format!(" {object}")).unwrap_or_default();
+        let holder = sum.longest.holder.filter(|_| sum.kind != WaitKind::Join);
+        let held = holder.map(|holder| format!(", which thread {} had", process.thread_id(holder)));
+        let place = WaitSum::most(&sum.held_in).and_then(|function| process.label_at(function));
+        let place = place.map(|label| format!(" (taken in {})", label.name));
+        answer.because.push(format!(
+            "it waited {} ({:.0} %) for {}{object}{}{}",
+            crate::sql_functions::duration(sum.total_ns as f64),
+            share * 100.0,
+            sum.kind,
+            held.unwrap_or_default(),
+            place.unwrap_or_default(),
+        ));
+    }
+    Ok(())
 }
 
 fn look_inside(

@@ -28,12 +28,51 @@ pub enum Base {
     Result = 7,
     /// The second half of that.
     SecondResult = 8,
+    /// Where the thread has its `errno`, as far as is known.
+    Errno = 9,
+    /// The return slot: arguments that have no register lie behind it.
+    Slot = 10,
+    /// The first argument of a function of Go.
+    GoArgument1 = 11,
+    /// The second.
+    GoArgument2 = 12,
+    /// The caller's frame pointer.
+    FramePointer = 13,
 }
 
 /// How many bases there are.
-pub const BASES: usize = Base::SecondResult as usize + 1;
+pub const BASES: usize = Base::FramePointer as usize + 1;
 /// How many of them are known at the call already: all before the result.
 pub const BASES_AT_CALL: usize = Base::Result as usize;
+
+/// How much a read takes of what it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of its words, or none.
+    Words,
+    /// Bytes up to the first zero, as far as there is room: see [`Read::text`].
+    Text,
+    /// As many bytes as a base says, as far as there is room: see [`Read::bytes`].
+    Bytes(usize),
+    /// The base itself: see [`Read::value`].
+    Value,
+    /// Return addresses: see [`Read::callers`].
+    Callers,
+    /// The low half of the vector register of this number: see [`Read::vector`].
+    Vector(usize),
+}
+
+/// How a function says that it has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Failed {
+    /// By -1 in 32 bits.
+    MinusOne32 = 1,
+    /// By -1 in 64 bits.
+    MinusOne64 = 2,
+    /// By a null pointer, or one whose bits are all set.
+    NoPointer = 3,
+}
 
 /// One read: follow pointers from a base, then take words. Packed into 64 bits; 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +80,39 @@ pub struct Read(u64);
 
 const NO_STEP: i16 = i16::MIN;
 const IS_READ: u64 = 1 << 63;
+const IS_TEXT: u64 = 1 << 62;
+const IS_BYTES: u64 = 1 << 61;
+const IS_VALUE: u64 = 1 << 60;
+const IS_CALLERS: u64 = 1 << 59;
+const IS_VECTOR: u64 = 1 << 58;
+/// Where the number of the base is that has the length.
+const LENGTH_SHIFT: u32 = 48;
+
+/// In the first word of a text or of bytes: they go on behind what was read.
+pub const GOES_ON: u64 = 1 << 32;
+
+impl Base {
+    /// The base with a number.
+    pub const fn from_number(number: usize) -> Option<Self> {
+        const ALL: [Base; BASES] = [
+            Base::Argument1,
+            Base::Argument2,
+            Base::Argument3,
+            Base::Argument4,
+            Base::Argument5,
+            Base::Argument6,
+            Base::AsyncContext,
+            Base::Result,
+            Base::SecondResult,
+            Base::Errno,
+            Base::Slot,
+            Base::GoArgument1,
+            Base::GoArgument2,
+            Base::FramePointer,
+        ];
+        if number < BASES { Some(ALL[number]) } else { None }
+    }
+}
 
 impl Read {
     /// `words` words at `[base + offset]`.
@@ -53,6 +125,92 @@ impl Read {
         assert!(words > 0 && (words as usize) < PROBE_WORDS);
         let (first, second) = (first as u16 as u64, second as u16 as u64);
         Self(IS_READ | base as u64 | (words as u64) << 8 | first << 16 | second << 32)
+    }
+
+    /// The text at `base`, up to a zero. The first of the words is how many bytes were read, with [`GOES_ON`] where none of them
+    /// was a zero; the rest are these bytes.
+    pub const fn text(base: Base, words: u8) -> Self {
+        assert!(words > 1);
+        Self(Self::words(base, 0, words).0 | IS_TEXT)
+    }
+
+    /// The text that the word at `base` points at.
+    pub const fn text_behind(base: Base, words: u8) -> Self {
+        Self::text_behind_at(base, 0, words)
+    }
+
+    /// The text that the word at `[base + offset]` points at.
+    pub const fn text_behind_at(base: Base, offset: i16, words: u8) -> Self {
+        assert!(words > 1);
+        Self(Self::through(base, offset, 0, words).0 | IS_TEXT)
+    }
+
+    /// The bytes at `base`, as many as `length` says if taken for a number with a sign. The words are as those of a text.
+    pub const fn bytes(base: Base, length: Base, words: u8) -> Self {
+        assert!(words > 1);
+        Self(Self::words(base, 0, words).0 | IS_BYTES | (length as u64) << LENGTH_SHIFT)
+    }
+
+    /// The base itself, as one word.
+    pub const fn value(base: Base) -> Self {
+        Self(Self::words(base, 0, 1).0 | IS_VALUE)
+    }
+
+    /// Where the callers go on, by the chain of frame pointers that the base begins: the caller's caller first. Zero where the
+    /// chain ends, or leaves what is read of the stack.
+    pub const fn callers(base: Base, words: u8) -> Self {
+        Self(Self::words(base, 0, words).0 | IS_CALLERS)
+    }
+
+    /// The word at `errno`, as long as what the function returned says that it has failed.
+    pub const fn errno(failed: Failed) -> Self {
+        Self(Self::words(Base::Errno, 0, 1).0 | (failed as u64) << LENGTH_SHIFT)
+    }
+
+    /// Whether it is to be made, by what the function returned.
+    pub const fn is_due(self, result: u64) -> bool {
+        let condition = (self.0 >> LENGTH_SHIFT) as u8;
+        if self.base() != Base::Errno as usize || !matches!(self.extent(), Extent::Words) {
+            return true;
+        }
+        if condition == Failed::MinusOne32 as u8 {
+            result as u32 == u32::MAX
+        } else if condition == Failed::MinusOne64 as u8 {
+            result == u64::MAX
+        } else if condition == Failed::NoPointer as u8 {
+            result == 0 || result == u64::MAX
+        } else {
+            true
+        }
+    }
+
+    /// The low half of a vector register that has an argument or a result. Nothing is read from memory.
+    pub const fn vector(number: usize) -> Self {
+        assert!(number < VECTORS);
+        Self(IS_READ | IS_VECTOR | number as u64 | 1 << 8)
+    }
+
+    /// A read that was packed before; none where the number is not one.
+    pub const fn from_packed(packed: u64) -> Option<Self> {
+        let read = Self(packed);
+        if read.is_some() && read.count() > 0 && read.count() < PROBE_WORDS { Some(read) } else { None }
+    }
+
+    /// How much it takes.
+    pub const fn extent(self) -> Extent {
+        if self.0 & IS_TEXT != 0 {
+            Extent::Text
+        } else if self.0 & IS_BYTES != 0 {
+            Extent::Bytes((self.0 >> LENGTH_SHIFT) as u8 as usize)
+        } else if self.0 & IS_VALUE != 0 {
+            Extent::Value
+        } else if self.0 & IS_CALLERS != 0 {
+            Extent::Callers
+        } else if self.0 & IS_VECTOR != 0 {
+            Extent::Vector(self.base())
+        } else {
+            Extent::Words
+        }
     }
 
     /// Whether it is one.
@@ -82,10 +240,12 @@ impl Read {
     }
 }
 
+/// How many vector registers have arguments.
+pub const VECTORS: usize = 8;
 /// How many reads a probe makes, at most, at each end of a call.
 pub const READS: usize = 6;
 /// How many probes there can be.
-pub const MAX_PROBES: usize = 256;
+pub const MAX_PROBES: usize = 2048;
 /// How many words a probe keeps, at most, at each end of a call.
 pub const PROBE_WORDS: usize = 24;
 /// What a word reads as that is not mapped.
@@ -103,7 +263,7 @@ pub struct Probe {
 }
 
 /// What the agent does for a probed function beside keeping what it sees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u64)]
 pub enum Role {
     /// Nothing.
@@ -118,10 +278,14 @@ pub enum Role {
     Exit = 3,
     /// The call may forbid the program system calls: `prctl`. Nothing is kept of it.
     Filter = 4,
-    /// The call may do anything that a system call can: `syscall`. Nothing is kept of it.
+    /// The call may do anything that a system call can: `syscall`. Nothing is kept of it, but of futexes.
     SystemCall = 5,
     /// The call may make a thread that shares its creator's thread pointer: `clone`. Nothing is kept of it.
     Clone = 6,
+    /// The call's values are captured though nobody has asked for them: only while that is seldom.
+    Usual = 7,
+    /// Only the call is of interest: its return, which may come late, on another thread or never, is recorded as any other.
+    CallOnly = 8,
 }
 
 impl Probe {
@@ -172,5 +336,27 @@ mod tests {
         let deep = Read::through(Base::Argument1, 0x40, -0x18, 1);
         assert_eq!((deep.base(), deep.count(), deep.steps()), (0, 1, (0x40, Some(-0x18))));
         assert!(!Read::default().is_some());
+        let text = Read::text(Base::Argument2, 9);
+        assert_eq!((text.base(), text.count(), text.extent()), (1, 9, Extent::Text));
+        let bytes = Read::bytes(Base::Argument2, Base::Result, 5);
+        assert_eq!((bytes.base(), bytes.count(), bytes.extent()), (1, 5, Extent::Bytes(Base::Result as usize)));
+        assert_eq!(plain.extent(), Extent::Words);
+        assert_eq!(Read::value(Base::GoArgument2).extent(), Extent::Value);
+        assert_eq!(Read::callers(Base::FramePointer, 8).extent(), Extent::Callers);
+        let errno = Read::errno(Failed::MinusOne32);
+        assert_eq!((errno.count(), errno.extent(), errno.base()), (1, Extent::Words, Base::Errno as usize));
+        assert_eq!(
+            [0, 3, u64::from(u32::MAX), u64::MAX].map(|result| errno.is_due(result)),
+            [false, false, true, true]
+        );
+        assert!(Read::errno(Failed::NoPointer).is_due(0) && !Read::errno(Failed::MinusOne64).is_due(0));
+        assert!(plain.is_due(0) && bytes.is_due(0));
+        let vector = Read::vector(7);
+        assert_eq!(
+            (vector.count(), vector.extent(), Read::from_packed(vector.packed())),
+            (1, Extent::Vector(7), Some(vector))
+        );
+        assert_eq!(Read::from_packed(bytes.packed()), Some(bytes));
+        assert!([0, u64::MAX, IS_READ].into_iter().all(|packed| Read::from_packed(packed).is_none()));
     }
 }

@@ -30,7 +30,8 @@ pub enum RecordKind {
     Unwound = 2,
     /// A function was entered whose return is not caught.
     EntryOnly = 3,
-    /// The thread goes on with another stack. No stub writes it: the drain does, where records name another shadow stack.
+    /// The thread goes on with another stack. No stub writes it: the drain does, where records name another shadow stack; and the
+    /// agent, where there are so many stacks that the low half of an address does not tell them apart.
     Stack = 18,
 }
 
@@ -45,6 +46,9 @@ pub const IS_UNCAUGHT: u32 = 16;
 
 /// Set beside [`RecordKind::Return`] where the function went on in another one.
 pub const IS_TAIL: u32 = 16;
+
+/// Set in the function of a [`RecordKind::Stack`] beside the stack's number, where the agent has written it.
+const NAMES_STACK: u32 = 1 << 31;
 
 /// The bits of [`RawRecord::top_and_kind`] that are not the address.
 const BITS: u32 = 31;
@@ -117,6 +121,18 @@ impl RawRecord {
         shadow_stack::number(self.top_and_kind)
     }
 
+    /// What the agent writes where a thread goes on with a stack: its function, for a stack with this number, 0 for the
+    /// thread's own.
+    pub const fn naming_stack(number: u32) -> u32 {
+        NAMES_STACK | number
+    }
+
+    /// The number of the stack that the agent has named.
+    pub const fn named_stack(self) -> Option<u32> {
+        let is_named = matches!(self.kind(), RecordKind::Stack) && self.function & NAMES_STACK != 0;
+        if is_named { Some(self.function & !NAMES_STACK) } else { None }
+    }
+
     /// The record that says that a thread is on another stack before this one.
     pub const fn stack_before(self) -> Self {
         let top_and_kind = self.top_and_kind & !BITS | RecordKind::Stack as u32;
@@ -143,6 +159,15 @@ mod tests {
         let back = RawRecord { tsc: 2, function: 7, top_and_kind: (BASE + 96) | RecordKind::Return as u32 };
         assert_eq!((call.kind(), call.depth()), (RecordKind::Call, 2));
         assert_eq!((back.kind(), back.depth()), (RecordKind::Return, 2));
+    }
+
+    #[test]
+    fn a_stack_that_the_agent_names_has_its_number() {
+        let function = RawRecord::naming_stack(9000);
+        let record = RawRecord { tsc: 1, function, top_and_kind: (BASE + 64) | RecordKind::Stack as u32 };
+        assert_eq!((record.named_stack(), record.depth()), (Some(9000), 2));
+        assert_eq!(record.stack_before().named_stack(), None);
+        assert_eq!(RawRecord { top_and_kind: BASE + 64, ..record }.named_stack(), None, "a call");
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub struct ShadowFrame {
 pub const FRAME_GOES_ON: u32 = 1;
 /// The function has returned, and its frame is about to be popped; the record is that of the return.
 pub const FRAME_RETURNING: u32 = 2;
+/// The call's values are captured, and nothing but registers is kept of its return: the exit does that, without the agent.
+pub const FRAME_KEEPS_RESULT: u32 = 4;
 /// The function is a signal handler, and what it sees of the interrupted code was put right: see [`crate::origins`].
 pub const FRAME_HANDLES: u32 = 8;
 

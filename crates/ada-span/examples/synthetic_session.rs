@@ -44,6 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         verdict: "hooked".into(),
         reason: String::new(),
         name: format!("function_{number}"),
+        values: String::new(),
     });
     let path = session.path().join(format!("pid_{PID}"));
     write_functions(std::fs::File::create(path.join(functions_file(ModuleId(1))))?, rows)?;

@@ -17,7 +17,7 @@ word_enum! {
         EndWithoutBeginning = 3, "end_without_beginning";
         /// A frame that went away without an event, and was no tail call.
         BeginningWithoutEnd = 4, "beginning_without_end";
-        /// A call nested deeper than the analysis follows. Its span has no end.
+        /// A call nested deeper than the recorder or the analysis follows. Its span has no end.
         TooDeep = 5, "too_deep";
         /// Events that follow each other in the file and cannot be read: the first one's position. They are in no span.
         Unreadable = 6, "unreadable_events";

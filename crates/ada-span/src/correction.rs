@@ -206,6 +206,11 @@ impl SpanEnds {
         }
     }
 
+    /// Whether its function went on in the call that an event opens: that is shown below it, though it is over.
+    pub fn goes_on_in(&self, seq: EventSeq) -> bool {
+        self.is_tail_call && self.close.is_some_and(|close| close.next() == seq)
+    }
+
     /// Whether it is more than one event.
     pub fn has_length(&self) -> bool {
         !self.is_entry_only && (self.close.is_some() || self.end > self.start)

@@ -42,10 +42,23 @@ impl Histogram {
         for (number, &count) in self.counts.iter().enumerate() {
             seen += u64::from(count);
             if seen >= wanted {
-                return (lower_bound(number) + lower_bound(number + 1) - 1) / 2;
+                return middle(number);
             }
         }
         0
+    }
+
+    /// The part of the whole time that is left if no duration counts for more than `factor` times the median: what a few
+    /// long ones took goes. 1 if there are none.
+    pub fn share_within(&self, factor: u64) -> f64 {
+        let limit = self.quantile(0.5).max(1).saturating_mul(factor);
+        let (mut within, mut whole) = (0.0, 0.0);
+        for (number, count) in self.filled() {
+            let duration = middle(usize::from(number));
+            within += duration.min(limit) as f64 * f64::from(count);
+            whole += duration as f64 * f64::from(count);
+        }
+        if whole > 0.0 { within / whole } else { 1.0 }
     }
 
     /// Buckets that have something, and how much.
@@ -78,6 +91,10 @@ fn lower_bound(number: usize) -> u64 {
     (PER_OCTAVE + eighth) << (octave - 3)
 }
 
+fn middle(number: usize) -> u64 {
+    (lower_bound(number) + lower_bound(number + 1) - 1) / 2
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,5 +117,16 @@ mod tests {
             assert!(error < 0.0626, "{share}: {error}");
         }
         assert_eq!(Histogram::default().quantile(0.5), 0);
+    }
+
+    #[test]
+    fn a_few_long_durations_do_not_count_in_full() {
+        let mut histogram = Histogram::default();
+        (0..1000).for_each(|_| histogram.add(200));
+        assert_eq!(histogram.share_within(32), 1.0);
+        histogram.add(200 * 1000);
+        let share = histogram.share_within(32);
+        assert!((0.50..0.53).contains(&share), "{share}");
+        assert_eq!(Histogram::default().share_within(32), 1.0);
     }
 }

@@ -12,6 +12,7 @@ mod analysis;
 mod anomaly;
 mod bytes;
 pub mod callback;
+mod code_map;
 pub mod concurrency;
 mod correction;
 mod detail;
@@ -19,6 +20,7 @@ mod error;
 mod function_stats;
 mod function_traits;
 pub mod gcd;
+mod go;
 mod histogram;
 mod observer;
 mod open_chains;
@@ -28,9 +30,12 @@ mod replay;
 mod role;
 mod session;
 mod source;
-pub mod swift;
+pub mod state;
+mod swift;
 pub mod table;
+pub mod task;
 mod thread_index;
+pub mod wait;
 mod word_enum;
 mod word_struct;
 
@@ -47,7 +52,7 @@ pub use outcome::{Outcome, Reason, Status};
 pub use replay::{
     Closed, FunctionNumber, KnownFunction, Opened, ProcessEnd, Replay, ReplayOptions, SpanHandle, SpanSink, ThreadFacts,
 };
-pub use role::{GcdCall, Role, Submit, SwiftCall};
+pub use role::{GcdCall, GoCall, GoPart, Role, Submit, SwiftCall, SyncCall};
 pub use session::{ProcessTrace, asks_to_end, content_key, function_traits, replay_options};
 pub use source::{ProcessSource, ThreadInfo};
 pub use thread_index::ThreadIndex;

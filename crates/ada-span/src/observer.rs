@@ -4,7 +4,8 @@
 use ada_event::FunctionId;
 
 use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
-use crate::concurrency::LogicalCalls;
+use crate::code_map::CodeMap;
+use crate::concurrency::{LogicalCalls, Loss};
 use crate::detail::DetailSource;
 use crate::function_traits::FunctionTraits;
 use crate::outcome::Reason;
@@ -12,6 +13,7 @@ use crate::pthread::{ThreadCall, ThreadMark};
 use crate::replay::{Closed, Opened};
 use crate::role::Role;
 use crate::thread_index::ThreadIndex;
+use crate::wait::SyncCalls;
 
 /// What the observer of a worker has seen on all its threads.
 #[derive(Default)]
@@ -22,11 +24,15 @@ pub(crate) struct Observed {
     pub(crate) teardowns: Vec<ThreadMark>,
     pub(crate) callbacks: CallbackObserved,
     pub(crate) logical: LogicalCalls,
+    pub(crate) sync: SyncCalls,
+    /// Where events of the threads are missing.
+    pub(crate) losses: Vec<Loss>,
 }
 
 /// A worker's observer.
 pub(crate) struct Observer<'a> {
     traits: &'a FunctionTraits,
+    code: &'a CodeMap,
     detail: Option<Box<dyn DetailSource + 'a>>,
     thread_calls: Vec<ThreadCall>,
     /// Places in `thread_calls` of those that have not returned, oldest first.
@@ -37,6 +43,9 @@ pub(crate) struct Observer<'a> {
     teardowns: Vec<ThreadMark>,
     /// Calls that report tasks and blocks.
     logical: LogicalCalls,
+    /// Calls by which threads wait for each other.
+    sync: SyncCalls,
+    pub(crate) losses: Vec<Loss>,
     callbacks: Option<CallbackTracker<'a>>,
     /// Which calls of the current thread are looked at for callbacks.
     follows: Follows,
@@ -57,10 +66,16 @@ pub(crate) enum Follows {
 
 impl<'a> Observer<'a> {
     /// `addresses` if callbacks are to be looked for.
-    pub(crate) fn new(traits: &'a FunctionTraits, addresses: Option<&'a CodeAddresses>) -> Self {
+    pub(crate) fn new(
+        traits: &'a FunctionTraits,
+        code: &'a CodeMap,
+        addresses: Option<&'a CodeAddresses>,
+        has_contention: bool,
+    ) -> Self {
         let callbacks = addresses.map(CallbackTracker::new);
         Self {
             traits,
+            code,
             detail: None,
             thread_calls: Vec::new(),
             open_calls: Vec::new(),
@@ -68,17 +83,25 @@ impl<'a> Observer<'a> {
             starts: Vec::new(),
             teardowns: Vec::new(),
             logical: LogicalCalls::default(),
+            sync: SyncCalls::new(has_contention),
+            losses: Vec::new(),
             callbacks,
             follows: Follows::Nothing,
             handed_over: Vec::new(),
         }
     }
 
-    pub(crate) fn begin_thread(&mut self, detail: Option<Box<dyn DetailSource + 'a>>, follows: Follows) {
+    pub(crate) fn begin_thread(
+        &mut self,
+        thread: ThreadIndex,
+        detail: Option<Box<dyn DetailSource + 'a>>,
+        follows: Follows,
+    ) {
         self.detail = detail;
         self.follows = if self.callbacks.is_some() { follows } else { Follows::Nothing };
         self.open_calls.clear();
         self.logical.begin_thread();
+        self.sync.begin_thread(thread);
         self.jumped = None;
     }
 
@@ -88,12 +111,15 @@ impl<'a> Observer<'a> {
         opened.role != Role::Plain && self.wants_role(opened.role)
             || self.jumped.is_some()
             || self.logical.wants_next()
+            || self.sync.wants_next()
             || self.callbacks.as_ref().is_some_and(CallbackTracker::wants_next)
             || self.follows != Follows::Nothing && self.follows_call(opened)
     }
 
     fn wants_role(&self, role: Role) -> bool {
-        role.is_thread_call() || role.is_concurrency() || matches!(role, Role::ThreadStart | Role::ThreadTeardown)
+        role.is_thread_call()
+            || role.is_concurrency()
+            || matches!(role, Role::ThreadStart | Role::ThreadTeardown | Role::Sync(_))
     }
 
     #[inline]
@@ -112,6 +138,7 @@ impl<'a> Observer<'a> {
     pub(crate) fn has_open(&self) -> bool {
         !self.open_calls.is_empty()
             || self.logical.has_open()
+            || self.sync.has_open()
             || self.callbacks.as_ref().is_some_and(CallbackTracker::has_open)
     }
 
@@ -132,12 +159,13 @@ impl<'a> Observer<'a> {
             self.open_calls.push(self.thread_calls.len());
             self.thread_calls.push(ThreadCall::begun(thread, opened, detail.as_ref()));
         }
+        self.sync.open(thread, opened, detail.as_ref());
         if self.logical.wants_next() {
             let known = self.traits.get(function);
             self.logical.next(opened, function, !known.is_runtime && known.role == Role::Plain);
         }
         if opened.role.is_concurrency() {
-            self.logical.open(thread, opened, function, detail.as_ref());
+            self.logical.open(thread, opened, function, detail.as_ref(), self.code);
         }
         let mark = ThreadMark { thread, seq: opened.seq, time: opened.start };
         if opened.role == Role::ThreadStart {
@@ -169,6 +197,7 @@ impl<'a> Observer<'a> {
             call.ended(closed, detail.as_ref());
         }
         let source = &mut self.detail;
+        self.sync.close(closed, || source.as_mut()?.detail(closed.detail));
         self.logical.close(closed, || source.as_mut()?.detail(closed.detail));
         if let Some(callbacks) = &mut self.callbacks {
             callbacks.close(thread, closed);
@@ -183,6 +212,8 @@ impl<'a> Observer<'a> {
             teardowns: self.teardowns,
             callbacks,
             logical: self.logical,
+            sync: self.sync,
+            losses: self.losses,
         }
     }
 }

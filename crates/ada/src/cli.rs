@@ -7,9 +7,9 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::say;
 use crate::{
-    ask, atf, attach, bisect, completions, demo, doctor, export, filter, heph, hooks, import, mcp, pack, ps,
-    quarantine, query, queues, report, show, snapshot, spans, symbols, tasks, threads, top, trace, tree, trigger, view,
-    workload,
+    ask, atf, attach, bisect, check, completions, demo, diff, doctor, export, filter, heph, hooks, import, mcp, pack,
+    ps, quarantine, query, queues, report, show, snapshot, spans, symbols, tasks, threads, top, trace, tree, trigger,
+    view, waits, workload,
 };
 
 const EXIT_CODES: &str = "\
@@ -19,6 +19,8 @@ Exit codes:
   2  the command line is wrong
   3  the input cannot be read, or is not what it should be
   4  the output or a connection failed
+
+ada check ends with 0 if all rules hold, 1 if one is broken, 3 if the trace cannot tell.
 
 ada bisect ends with 0 if traced runs are as untraced, 1 if they differ, 3 if that is not known.
 
@@ -60,12 +62,18 @@ pub(crate) enum Command {
     Tree(tree::Args),
     /// List functions by time or calls
     Top(top::Args),
+    /// Compare two sessions, or several runs of each: what made the difference
+    Diff(diff::Args),
+    /// Test a session by rules, for CI
+    Check(check::Args),
     /// List threads: who made them, what they ran, how they ended
     Threads(threads::Args),
-    /// List Swift's tasks: who made them, when they ran, what they waited for
+    /// List Swift's tasks and Go's goroutines: who made them, when they ran, what they waited for
     Tasks(tasks::Args),
     /// List dispatch queues: blocks, how long they waited and ran
     Queues(queues::Args),
+    /// List what threads waited for: who held it, who ended the wait, who waits for whom
+    Waits(waits::Args),
     /// Show one event, span, thread or function with all that is known of it
     Show(show::Args),
     /// Look at the timeline in a browser
@@ -120,7 +128,9 @@ impl Cli {
             let words: Vec<&str> =
                 text.lines().take_while(|line| !line.is_empty()).flat_map(str::split_whitespace).collect();
             let mistake = words.join(" ");
-            say(format_args!("ada: {}; --help explains\n", mistake.trim_start_matches("error: ")));
+            let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+            let tip = tip.map_or_else(String::new, |tip| format!("; {tip}"));
+            say(format_args!("ada: {}{tip}; --help explains\n", mistake.trim_start_matches("error: ")));
             ExitCode::from(2)
         })
     }

@@ -8,6 +8,7 @@ use ada_format::atf::{FunctionRow, Process, Session, functions_file, read_functi
 use ada_image::glob;
 use anyhow::Context;
 
+use crate::analysis::find_session;
 use crate::exit::{Blame, Outcome};
 use crate::switch_list;
 
@@ -20,8 +21,9 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The session's folder
-    session: PathBuf,
+    /// The session's folder, that of one of its processes, or one with sessions of which the newest is meant [default: the
+    /// newest in ada_traces]
+    session: Option<PathBuf>,
     /// List the functions of modules whose file name matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     module: Option<String>,
@@ -34,7 +36,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let session = Session::open(&args.session)?;
+    let session = Session::open(&find_session(args.session.as_deref())?)?;
     let mut out = BufWriter::new(io::stdout().lock());
     for process in session.processes() {
         if args.switched {

@@ -6,10 +6,13 @@ mod ask;
 mod atf;
 mod attach;
 mod bisect;
+mod check;
 mod cli;
 mod completions;
+mod debug_folder;
 mod demo;
 mod destination;
+mod diff;
 mod doctor;
 mod exit;
 mod export;
@@ -42,6 +45,7 @@ mod trace;
 mod tree;
 mod trigger;
 mod view;
+mod waits;
 mod wall_clock;
 mod workload;
 
@@ -71,9 +75,12 @@ fn main() -> std::process::ExitCode {
         cli::Command::Spans(args) => spans::run(&args),
         cli::Command::Tree(args) => tree::run(&args),
         cli::Command::Top(args) => top::run(&args),
+        cli::Command::Diff(args) => diff::run(&args),
+        cli::Command::Check(args) => check::run(&args),
         cli::Command::Threads(args) => threads::run(&args),
         cli::Command::Tasks(args) => tasks::run(&args),
         cli::Command::Queues(args) => queues::run(&args),
+        cli::Command::Waits(args) => waits::run(&args),
         cli::Command::Show(args) => show::run(&args),
         cli::Command::Query(args) => query::run(args),
         cli::Command::Ask(args) => analysis::again_if_damaged(|| ask::run(&args)),

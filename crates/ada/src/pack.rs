@@ -8,6 +8,7 @@ use ada_format::atf::{Session, Store};
 use ada_format::parallel::in_parallel_with;
 use anyhow::bail;
 
+use crate::analysis::find_session;
 use crate::atf::report;
 use crate::exit::{Blame, Outcome, say};
 
@@ -46,8 +47,9 @@ pub(crate) struct UnpackArgs {
 
 #[derive(clap::Args)]
 struct Of {
-    /// The session's folder, or that of one of its processes
-    session: PathBuf,
+    /// The session's folder, that of one of its processes, or one with sessions of which the newest is meant [default: the
+    /// newest in ada_traces]
+    session: Option<PathBuf>,
     /// Also if it was never finished; its recorder must have ended
     #[arg(long)]
     unfinished: bool,
@@ -62,12 +64,13 @@ pub(crate) fn unpack(args: &UnpackArgs) -> anyhow::Result<Outcome> {
 }
 
 fn convert(of: &Of, store: Store) -> anyhow::Result<Outcome> {
-    let session = Session::open(&of.session)?;
+    let path = find_session(of.session.as_deref())?;
+    let session = Session::open(&path)?;
     let manifests = session.processes().iter().filter_map(|process| process.manifest.as_ref());
     if !of.unfinished && manifests.clone().any(|manifest| manifest.finished == Some(false)) {
         bail!(
             "{} was not finished, and may still be being written; if its recorder has ended, add --unfinished",
-            of.session.display()
+            path.display()
         );
     }
     for finding in session.findings() {

@@ -27,8 +27,12 @@ fn parse_size(text: &str) -> Result<u64, String> {
         "g" | "gb" | "gib" => 1 << 30,
         _ => return Err("write a size like 64M".into()),
     };
-    let number: u64 = digits.parse().map_err(|_| "write a size like 64M")?;
-    Ok(number.saturating_mul(unit))
+    let wrong = || "write a size like 64M or 1.5G".to_owned();
+    if let Ok(number) = digits.parse::<u64>() {
+        return Ok(number.saturating_mul(unit));
+    }
+    let number: f64 = digits.parse().map_err(|_| wrong())?;
+    if number.is_finite() && number >= 0.0 { Ok((number * unit as f64) as u64) } else { Err(wrong()) }
 }
 
 /// A duration with its unit, or a number of seconds.
@@ -39,11 +43,35 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "write a duration like 5s, 250ms or 100ns".to_owned())
 }
 
-/// A share such as `10%`.
+/// A share such as `10%`, or `10`: in percent.
 pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     let wrong = || format!("{text:?} is not a share such as 10% or 2.5%");
-    let percent: f64 = text.strip_suffix('%').ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
+    let percent: f64 = text.strip_suffix('%').unwrap_or(text).parse().map_err(|_| wrong())?;
     if (0.1..=1000.0).contains(&percent) { Ok(percent / 100.0) } else { Err(wrong()) }
+}
+
+/// What hooks may cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Budget {
+    Share(f64),
+    Unlimited,
+}
+
+impl Budget {
+    pub(crate) fn share(self) -> Option<f64> {
+        match self {
+            Self::Share(share) => Some(share),
+            Self::Unlimited => None,
+        }
+    }
+}
+
+/// `10%`, or `none`.
+pub(crate) fn parse_budget(text: &str) -> Result<Budget, String> {
+    match text {
+        "none" => Ok(Budget::Unlimited),
+        _ => parse_share(text).map(Budget::Share).map_err(|error| format!("{error}, or none")),
+    }
 }
 
 #[cfg(test)]
@@ -54,9 +82,10 @@ mod tests {
     fn sizes_have_units_and_bounds() {
         assert_eq!(parse_bytes("64M"), Ok(64 << 20));
         assert_eq!(parse_bytes("1048576"), Ok(1 << 20));
+        assert_eq!(parse_bytes("1.5M"), Ok(3 << 19));
         assert_eq!(parse_ring("200M"), Ok(200 << 20));
         assert!(parse_ring("1M").is_err() && parse_ring("99999999999G").is_err());
-        for wrong in ["", "M", "64X", "1k", "2G", "99999999999G", "-1M"] {
+        for wrong in ["", "M", "64X", "1k", "2G", "99999999999G", "-1M", "-1.5M", "nanM", "1e300G"] {
             assert!(parse_bytes(wrong).is_err(), "{wrong}");
         }
     }
@@ -76,7 +105,9 @@ mod tests {
     fn shares_are_in_percent() {
         assert_eq!(parse_share("10%"), Ok(0.1));
         assert_eq!(parse_share("2.5%"), Ok(0.025));
-        for wrong in ["", "%", "10", "0%", "-5%", "nan%", "inf%", "ten%"] {
+        assert_eq!(parse_share("10"), Ok(0.1));
+        assert_eq!((parse_budget("10%"), parse_budget("none")), (Ok(Budget::Share(0.1)), Ok(Budget::Unlimited)));
+        for wrong in ["", "%", "0%", "-5%", "nan%", "inf%", "ten%", "nan", "0"] {
             assert!(parse_share(wrong).is_err(), "{wrong}");
         }
     }

@@ -24,3 +24,5 @@ mod read_only;
 mod seeded;
 #[path = "query/sql.rs"]
 mod sql;
+#[path = "query/values.rs"]
+mod values;

@@ -15,13 +15,19 @@ mod callbacks;
 mod commands;
 #[path = "spans/endings.rs"]
 mod endings;
+#[path = "spans/goroutines.rs"]
+mod goroutines;
 #[path = "spans/recording.rs"]
 mod recording;
 #[path = "spans/source_lines.rs"]
 mod source_lines;
+#[path = "spans/states.rs"]
+mod states;
 #[path = "spans/thread_lives.rs"]
 mod thread_lives;
 #[path = "spans/threads.rs"]
 mod threads;
 #[path = "spans/traced_program.rs"]
 mod traced_program;
+#[path = "spans/waits.rs"]
+mod waits;

@@ -8,6 +8,8 @@ mod run;
 
 #[path = "swift/dispatch.rs"]
 mod dispatch;
+#[path = "swift/missing.rs"]
+mod missing;
 #[path = "swift/story.rs"]
 mod story;
 #[path = "swift/stress.rs"]

@@ -145,6 +145,7 @@ mod tests {
             verdict: "hooked".into(),
             reason: String::new(),
             name: String::new(),
+            values: String::new(),
         };
         let function = describe("/usr/bin/sort", &row);
         assert_eq!((function.name.as_str(), function.pattern.as_str()), ("sort+0x1234", "sort+0x1234"));

@@ -10,7 +10,9 @@ mod system_call;
 #[cfg(ada_freestanding)]
 mod trap;
 
-pub(crate) use probed_registers::{bases_at_call, call_context, call_registers, return_context, return_registers};
+pub(crate) use probed_registers::{
+    bases_at_call, call_context, call_registers, go_arguments, return_context, return_registers, saved_vectors,
+};
 pub(crate) use registers::{clock, current_state, owner_mark, set_current_state, thread_pointer};
 pub(crate) use saved_contexts::{
     CONTEXT_STACK, CONTEXT_STACK_SIZE, INFORMATION_AT, JUMP_STACK_POINTER, KERNEL_CONTEXT, REGISTERS_AT,

@@ -1,12 +1,19 @@
 //! What a runtime probe keeps of the registers.
 
-use ada_ring::arch::{CallRegisters, ReturnRegisters, SavedRegisters};
-use ada_ring::probe::BASES_AT_CALL;
+use ada_ring::ThreadState;
+use ada_ring::arch::{CallRegisters, ReturnRegisters, SAVED_VECTORS, SavedRegisters};
+use ada_ring::probe::{BASES_AT_CALL, VECTORS};
+use ada_ring::state::private::STACK_BYTES;
 
 /// What memory reads start from, in the order of [`ada_ring::probe::Base`].
 pub(crate) fn bases_at_call(saved: &SavedRegisters) -> [u64; BASES_AT_CALL] {
     let stub = &saved.stub;
     [saved.rdi, saved.rsi, stub.rdx, stub.rcx, saved.r8, saved.r9, saved.r14]
+}
+
+/// The first arguments of a function of Go, whose own convention has them elsewhere.
+pub(crate) fn go_arguments(saved: &SavedRegisters) -> [u64; 2] {
+    [saved.stub.rax, saved.rbx]
 }
 
 pub(crate) fn call_registers(saved: &SavedRegisters) -> CallRegisters {
@@ -26,4 +33,19 @@ pub(crate) fn call_context(saved: &SavedRegisters) -> [u64; 4] {
 /// The same at a return.
 pub(crate) fn return_context(saved: &SavedRegisters) -> [u64; 4] {
     [saved.stub.rcx, saved.r8, saved.r12, saved.r13]
+}
+
+/// The low halves of the vector registers as the function has them, which the way into the agent has saved on the agent's own
+/// stack. Nothing where the agent runs on another.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub(crate) unsafe fn saved_vectors(state: *mut ThreadState) -> Option<[u64; VECTORS]> {
+    let local = 0_u8;
+    // SAFETY: the caller's promise.
+    let stack = unsafe { (*state).agent_stack };
+    let is_own = stack != 0 && (stack - STACK_BYTES as u64..stack).contains(&(&raw const local as u64));
+    let saved = is_own.then_some((stack - SAVED_VECTORS) as *const [u64; 2])?;
+    // SAFETY: the stack is in use, and begins with them.
+    Some(core::array::from_fn(|number| unsafe { (*saved.add(number))[0] }))
 }

@@ -4,11 +4,9 @@
 //! written while all run again; and all are halted once more for as long as it takes to write the jumps. Nothing is
 //! attached to the process while it is recorded.
 
-mod code_in_use;
 mod open_calls;
 mod orphaned_hooks;
 mod target;
-mod unhook;
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::OpenOptions;
@@ -16,23 +14,24 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use ada_event::{ProcessId, RuntimeAddr};
-use ada_format::atf::OpenCalls;
 use ada_patch::StubOptions;
+use ada_process::arch::time_stamp;
 use ada_process::maps::{self, LoadedFile, Mapping};
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::Halted;
 use ada_process::{End, Pidfd, Remote};
 
-use self::code_in_use::{CodeInUse, ThreadStack};
+use self::open_calls::UnwindFiles;
 use self::target::RunningProgram;
-use self::unhook::{Unhooked, unhook};
 use crate::deadline::Deadline;
+use crate::detach::{CodeInUse, Limits, ThreadStack, Unhooked, unhook};
 use crate::drain::session::SessionFiles;
 use crate::error::{ControlError, Doing};
 use crate::install::crash_handlers;
 use crate::install::filled_images::Filled;
 use crate::install::installer::Installer;
 use crate::install::loader_notification::{self, LoaderNotification};
+use crate::install::open_frames;
 use crate::install::open_in_target::{OpenInTarget, injected};
 use crate::install::shared_memory::SharedMemory;
 use crate::install::sites::Site;
@@ -46,15 +45,15 @@ use crate::plan::planned_files::plan_files;
 use crate::plan::planned_image::PlannedImage;
 use crate::progress::Progress;
 use crate::record::{Beginning, Ending, StoodStill, Subject, TraceReport, record};
-use crate::tracked::{ProcessFacts, Programs};
+use crate::tracked::{Attached, ProcessFacts, Programs};
 
 pub use self::orphaned_hooks::{HookRemoval, remove_orphaned_hooks};
 
-/// Records a process that runs already, until it ends, the time is over, or `stop` says so. Then all hooks are removed.
+/// Records a process that runs already, until it ends, there is enough of it, or `stop` says so. Then all hooks are removed.
 pub fn attach(
     pid: ProcessId,
     options: &TraceOptions,
-    duration: Option<Duration>,
+    until: Option<Instant>,
     stop: &StopSwitch,
     progress: &dyn Progress,
 ) -> Result<TraceReport, ControlError> {
@@ -63,21 +62,21 @@ pub fn attach(
     let beginning = Beginning::now(options);
     let (workshop, hooked, files) =
         target::while_one_program_runs(pid, |running| begin(pid, options, running, progress))?;
-    let Hooked { program, sites, open_calls, stood_still: attaching } = hooked;
+    let Hooked { program, sites, attached, stood_still: attaching } = hooked;
     let facts = ProcessFacts {
         command_line: ProcessDir::of(pid).command_line(),
         parent: ProcessDir::of(pid).parent(),
-        open_calls,
-        is_attached: true,
+        attached: Some(attached),
         ..ProcessFacts::default()
     };
     let own_handlers: [&dyn Handler; 1] = [stop];
     let subject = Subject { pid, program, facts, files, handlers: &own_handlers };
     let memfd = workshop.shared.memfd().doing("looking at the shared memory")?;
-    let until = duration.map(|duration| Instant::now() + duration);
+    let until = until.or_else(|| options.max_time.map(|time| Instant::now() + time));
+    let limits = Limits { stop, until };
     let mut detaching = None;
     let wait = |programs: &Programs, process: &Pidfd| {
-        while !stop.is_wanted() && until.is_none_or(|until| Instant::now() < until) {
+        while !limits.are_reached(programs) {
             if process.wait(Duration::from_millis(20)) {
                 // Its children may live on.
                 programs.phase.first_has_ended();
@@ -88,17 +87,8 @@ pub fn attach(
             }
         }
         let end = if process.has_ended() { End::Unknown } else { End::Detached };
-        programs.end_following();
-        let (sites, known) = {
-            let hooked = programs.lock();
-            let installers = hooked.installers.values();
-            let sites: Vec<Vec<Site>> = installers.flat_map(|(installer, _)| installer.sites()).collect();
-            (sites, hooked.processes.keys().copied().chain([pid]).collect::<BTreeSet<ProcessId>>())
-        };
-        let Unhooked { stood_still, kept } = unhook(&sites, memfd, known);
+        let Unhooked { stood_still, kept } = limits.leave(programs, memfd, pid);
         detaching = (end == End::Detached).then_some(stood_still);
-        programs.phase.finish_detaching();
-        stop.mark_done();
         Ok(Ending { end, cpu_time: None, trouble: (!kept.is_empty()).then(|| kept.join("; ")) })
     };
     let recorded = record(beginning, subject, &workshop, options, progress, || Ok(()), wait);
@@ -169,7 +159,7 @@ struct Prepared {
 struct Hooked {
     program: HookedProgram,
     sites: Vec<Vec<Site>>,
-    open_calls: Vec<OpenCalls>,
+    attached: Attached,
     stood_still: Duration,
 }
 
@@ -244,6 +234,8 @@ impl Prepared {
     ) -> Result<(Workshop, Hooked), ControlError> {
         let Self { workshop, mut installer, mut filled, memory, files, mappings } = self;
         let memfd = workshop.shared.memfd().doing("looking at the shared memory")?;
+        let unwind_files = UnwindFiles::open(&files);
+        let unwinder = unwind_files.unwinder();
         let hooked = (|| {
             let halted = Halted::all(pid, &mappings).map_err(|error| target::refused(pid, &error))?;
             running.check()?;
@@ -268,20 +260,27 @@ impl Prepared {
             if no_crashes.is_none() {
                 crash_handlers::install(&halted, &memory)?;
             }
-            Ok((modules, loaded, no_crashes, stacks, halted.release()))
+            let found = open_calls::find(&stacks, &modules, &unwinder);
+            let tsc = time_stamp();
+            open_frames::list(&halted, memory.process_block, &found.frames, tsc)
+                .map_err(injected("listing open calls"))?;
+            let attached = Attached { tsc, time: None, open_calls: found.calls, open_frames: found.frames };
+            Ok((modules, loaded, no_crashes, attached, halted.release()))
         })();
         let sites = installer.sites();
-        let (modules, files, no_crashes, stacks, stood_still) = match hooked {
+        let (modules, files, no_crashes, mut attached, stood_still) = match hooked {
             Ok(hooked) => hooked,
             Err(error) => {
                 unhook(&sites, memfd, BTreeSet::from([pid]));
                 return Err(error);
             }
         };
-        let open_calls = open_calls::of(pid, &stacks, &modules);
+        for calls in &mut attached.open_calls {
+            calls.name = open_calls::name_of(pid, calls.tid);
+        }
         let limits = Vec::new();
         let program = HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes, limits };
-        Ok((workshop, Hooked { program, sites, open_calls, stood_still }))
+        Ok((workshop, Hooked { program, sites, attached, stood_still }))
     }
 }
 

@@ -15,7 +15,7 @@ use ada_process::procfs::{ProcessDir, ProcessMemory, all_processes};
 use ada_ring::Control;
 
 use crate::attach::target;
-use crate::attach::unhook::unhook;
+use crate::detach::unhook;
 use crate::error::ControlError;
 use crate::install::arena_list;
 use crate::install::memory_layout::MemoryLayout;

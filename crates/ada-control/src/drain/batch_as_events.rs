@@ -79,9 +79,15 @@ impl<'a> BatchAsEvents<'a> {
     }
 }
 
-/// How a stack is called in events: 0 is the thread's own.
+/// How a stack is called in events: 0 is the thread's own. Those that the agent names come behind all others.
 fn stack_number(record: &RawRecord, own: u32) -> FunctionId {
-    FunctionId(if record.stack() == own { 0 } else { u64::from(record.stack()) + 1 })
+    const NAMED: u64 = 1 << 32;
+    FunctionId(match record.named_stack() {
+        Some(0) => 0,
+        Some(name) => NAMED + u64::from(name),
+        None if record.stack() == own => 0,
+        None => u64::from(record.stack()) + 1,
+    })
 }
 
 /// Events of a batch that follow each other.

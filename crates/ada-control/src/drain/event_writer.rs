@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::{EventSeq, ProcessId, ThreadId};
+use ada_event::{Event, EventSeq, ProcessId, ThreadId};
 use ada_format::atf::HexAddr;
 use ada_process::Clock;
 use ada_ring::probe::RawProbe;
@@ -17,6 +17,7 @@ use super::figures::Figures;
 use super::gap_log::{GapLog, Wait};
 use super::latencies::Latencies;
 use super::pending_chunk::PendingChunk;
+use super::printed_calls::PrintedCalls;
 use super::session::SessionFiles;
 use super::signal_order::put_in_order;
 use super::thread_progress::{BatchGaps, ThreadProgress};
@@ -36,6 +37,8 @@ pub(super) struct EventWriter {
     pub(super) is_behind: bool,
     /// What opens windows; `None` where detail is not kept for them.
     pub(super) watch: Option<Watch>,
+    /// Calls that are printed, if any are.
+    pub(super) printed: Option<PrintedCalls>,
     pub(super) windows: WindowLog,
     pub(super) gaps: GapLog,
     /// How many events each function makes.
@@ -60,6 +63,7 @@ impl EventWriter {
             shape,
             is_behind: false,
             watch: None,
+            printed: None,
             windows: WindowLog::default(),
             gaps: GapLog::default(),
             tally: SharedTally::default(),
@@ -110,6 +114,8 @@ impl EventWriter {
         if batch.is_empty() {
             return Ok(());
         }
+        let detail = if self.detail == DetailMode::All { self.shape.stride() } else { 0 };
+        files.take_room((batch.len() * (Event::SIZE + detail)) as u64)?;
         let mut times = if facts.is_in_order { Vec::new() } else { put_in_order(batch) };
         if facts.highest_function >= self.known.end() {
             self.known.clone_from(&self.numbers.read().expect("nobody panics with the lock"));
@@ -129,9 +135,10 @@ impl EventWriter {
         let mut has_windows = false;
         if let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_on() || progress.window.is_open(base)) {
             let times = event_times(batch, &times, &self.clock, progress.last);
+            let by_values = watch.fired_by_values(batch, &mut progress.details, &mut progress.window.open_values);
             let events = BatchEvents { remembered: progress.details.remembered(), base, times: &times };
             let open_calls = &mut progress.window.open_calls;
-            let fired = triggers_among(batch, &events, watch, open_calls);
+            let fired = triggers_among(batch, &events, watch, open_calls, &by_values);
             progress.window.advance(fired, &events, watch.pre_roll(), watch.post_roll());
             has_windows = progress.window.has_work();
         }
@@ -157,6 +164,9 @@ impl EventWriter {
             known: &self.known,
             links: &[],
         };
+        if let Some(printed) = &mut self.printed {
+            printed.batch(pending.pid, &events, &mut progress.details);
+        }
         let is_all = self.detail == DetailMode::All;
         let (mut links, mut written) = (Vec::new(), Ok(()));
         if facts.has_probes() || facts.has_detail() && (is_all || has_windows) {

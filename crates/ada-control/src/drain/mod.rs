@@ -6,6 +6,7 @@
 mod batch_as_events;
 mod batch_details;
 mod batch_facts;
+mod captured_values;
 mod chunk_returns;
 mod crash_lane;
 mod detail_lane;
@@ -17,9 +18,11 @@ mod figures;
 mod gap_log;
 mod latencies;
 mod pending_chunk;
+mod printed_calls;
 mod seen_processes;
 pub(crate) mod session;
 mod signal_order;
+mod silent_threads;
 mod stack_changes;
 mod thread_progress;
 mod to_read;
@@ -39,6 +42,7 @@ use self::chunk_returns::ChunkReturns;
 use self::crash_lane::CrashLane;
 use self::event_tally::SharedTally;
 use self::event_writer::EventWriter;
+pub(crate) use self::printed_calls::PrintedCalls;
 use self::seen_processes::SeenProcesses;
 use self::session::SessionFiles;
 use self::to_read::ToRead;
@@ -71,6 +75,8 @@ pub(crate) struct Drain {
     /// Why nothing is written any more, once a write has failed; records are then read and counted only, so that the
     /// target does not wait for a disk that is full.
     failure: Option<ControlError>,
+    /// The functions that printed calls were last looked for among.
+    printed_version: u32,
 }
 
 impl Drain {
@@ -91,6 +97,7 @@ impl Drain {
             exhausted: 0,
             has_more: false,
             failure: None,
+            printed_version: 0,
         }
     }
 
@@ -137,6 +144,9 @@ impl Drain {
             }
             spent += begun.map_or(Duration::ZERO, |begun| begun.elapsed());
         }
+        if let Some(printed) = &mut self.writer.printed {
+            printed.print_waiting(final_round);
+        }
         self.crashes.name_threads(|pid, tid| files.thread_id(pid, tid));
         for (pid, signal) in crashed {
             self.fatal_signal(pid, signal, files);
@@ -169,8 +179,17 @@ impl Drain {
         self.writer.watch = Some(watch);
     }
 
+    /// Prints calls as they happen.
+    pub(crate) fn print(&mut self, printed: PrintedCalls) {
+        self.writer.printed = Some(printed);
+    }
+
     /// Takes up what has changed in the triggers and in the program.
     pub(crate) fn refresh_watch(&mut self, modules: &[Module]) {
+        if let Some(printed) = &mut self.writer.printed {
+            printed.refresh(modules);
+            self.printed_version = self.functions_end();
+        }
         let version = self.watched_version();
         if let Some(watch) = &mut self.writer.watch {
             watch.refresh(modules, version);
@@ -180,6 +199,11 @@ impl Drain {
     /// Whether anything has. Asked each round, so it avoids the lock that is held while a program is hooked.
     pub(crate) fn has_stale_watch(&self) -> bool {
         self.writer.watch.as_ref().is_some_and(|watch| watch.is_stale(self.watched_version()))
+            || self.writer.printed.is_some() && self.printed_version != self.functions_end()
+    }
+
+    fn functions_end(&self) -> u32 {
+        self.writer.numbers.read().expect("nobody panics with the lock").end()
     }
 
     /// Another number whenever there is something new to watch for: functions, or another address of functions, which matters
@@ -253,6 +277,11 @@ impl Drain {
     /// What went through the lanes, and how full the rings were.
     pub(crate) fn figures(&self) -> (BTreeMap<String, LaneFigures>, PoolFigures) {
         (self.writer.figures.lanes(), self.writer.figures.pool(&self.pool))
+    }
+
+    /// The clock of its events.
+    pub(crate) fn clock(&self) -> Clock {
+        self.writer.clock
     }
 
     pub(crate) fn pool(&self) -> Pool {

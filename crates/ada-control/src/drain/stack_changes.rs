@@ -5,7 +5,31 @@ use ada_ring::RawRecord;
 /// The stack that a thread's last event was on, if it was not its own.
 #[derive(Default)]
 pub(super) struct StackChanges {
-    other: Option<u32>,
+    other: Option<Stack>,
+}
+
+/// A stack, as records name it, and as the agent has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stack {
+    by_address: u32,
+    name: Option<u32>,
+}
+
+impl Stack {
+    fn by_address(by_address: u32) -> Self {
+        Self { by_address, name: None }
+    }
+
+    fn is(&self, own: u32) -> bool {
+        self.name.map_or(self.by_address == own, |name| name == 0)
+    }
+
+    /// The record that says so, before another one.
+    fn before(&self, record: &RawRecord) -> RawRecord {
+        let before = record.stack_before();
+        let function = self.name.map_or(before.function, RawRecord::naming_stack);
+        RawRecord { function, ..before }
+    }
 }
 
 impl StackChanges {
@@ -20,18 +44,36 @@ impl StackChanges {
         own: u32,
         is_one_stack: bool,
     ) -> Option<Vec<RawRecord>> {
-        let first = batch.first()?.stack();
-        if is_one_stack && first == own && self.other.is_none() {
+        let first = batch.first()?;
+        let is_own = is_one_stack && first.stack() == own && self.other.is_none();
+        if is_own && batch.iter().all(|record| record.named_stack().is_none()) {
             return None;
         }
-        let mut stack = if first == own { self.other.unwrap_or(own) } else { own };
+        let mut stack = Stack::by_address(own);
+        let mut is_said = match self.other {
+            // It is still there: that is said again.
+            Some(other) if other.by_address == first.stack() => {
+                stack = other;
+                other.is(own)
+            }
+            Some(other) => {
+                stack = other;
+                true
+            }
+            None => true,
+        };
         let mut changed = Vec::with_capacity(batch.len() + 1);
         let mut changed_times = Vec::new();
         for (number, record) in batch.iter().enumerate() {
-            let is_change = record.stack() != stack;
+            if let Some(name) = record.named_stack() {
+                (stack, is_said) = (Stack { by_address: record.stack(), name: Some(name) }, true);
+            } else if record.stack() != stack.by_address {
+                (stack, is_said) = (Stack::by_address(record.stack()), false);
+            }
+            let is_change = !is_said;
             if is_change {
-                stack = record.stack();
-                changed.push(record.stack_before());
+                changed.push(stack.before(record));
+                is_said = true;
             }
             changed.push(*record);
             if let Some(&time) = times.get(number) {
@@ -39,7 +81,7 @@ impl StackChanges {
             }
         }
         *times = changed_times;
-        self.other = Some(stack).filter(|stack| *stack != own);
+        self.other = Some(stack).filter(|stack| !stack.is(own));
         Some(changed)
     }
 }
@@ -70,6 +112,28 @@ mod tests {
         assert_eq!(stacks(&back), [(1, true), (1, false)]);
         assert_eq!(changes.changes(&[call(8, 1)], &mut times, own, true), None);
         assert!(times.is_empty());
+    }
+
+    #[test]
+    fn stacks_that_the_agent_names_are_known_by_their_names() {
+        let named = |tsc, stack: u32, name| RawRecord {
+            function: RawRecord::naming_stack(name),
+            top_and_kind: call(tsc, stack).top_and_kind | RecordKind::Stack as u32,
+            tsc,
+        };
+        let names = |records: Vec<RawRecord>| records.iter().map(|it| it.named_stack()).collect::<Vec<_>>();
+        let (own, mut times, mut changes) = (0x401, Vec::new(), StackChanges::default());
+        // The address is that of the own one.
+        let batch = [call(1, 1), named(2, 1, 4097), call(3, 1), named(4, 1, 8193)];
+        assert_eq!(
+            names(changes.changes(&batch, &mut times, own, true).unwrap()),
+            [None, Some(4097), None, Some(8193)]
+        );
+        let again = changes.changes(&[call(5, 1)], &mut times, own, true).unwrap();
+        assert_eq!(names(again), [Some(8193), None]);
+        let back = changes.changes(&[named(6, 1, 0), call(7, 1)], &mut times, own, true).unwrap();
+        assert_eq!(names(back), [Some(0), None]);
+        assert_eq!(changes.changes(&[call(8, 1)], &mut times, own, true), None);
     }
 
     #[test]

@@ -9,7 +9,8 @@ use std::mem::offset_of;
 
 use ada_agent::crash::FLAGS;
 use ada_event::RuntimeAddr;
-use ada_patch::{EntryOnlyReason, Verdict};
+use ada_image::Sources;
+use ada_patch::Verdict;
 use ada_process::{Remote, SystemCall};
 use ada_ring::state::ProcessBlock;
 
@@ -41,7 +42,7 @@ impl SignalFacts {
         let is_seen_asking = verdicts.any(|(index, verdict)| {
             !matches!(verdict, Verdict::Skipped(_)) && probes::is_signal_action(&module.functions, index)
         });
-        let is_go = module.verdicts.contains(&Verdict::EntryOnly(EntryOnlyReason::MovingFrames));
+        let is_go = module.functions.functions().iter().any(|function| function.sources.contains(Sources::GO));
         Self { is_seen_asking, is_go }
     }
 }

@@ -15,9 +15,11 @@ use crate::install::shared_memory::SharedMemory;
 use crate::install::shift::Shift;
 use crate::install::site_table;
 use crate::install::sites::Site;
+use crate::plan::captured_functions::CapturedFunctions;
 use crate::plan::module::Module;
 use crate::plan::planned_image::PlannedImage;
 use crate::plan::probes;
+use crate::plan::values::Values;
 
 /// Images whose stubs are there, and which nothing leads to yet.
 pub(crate) struct Filled {
@@ -33,8 +35,9 @@ impl Filled {
         shared: &SharedMemory,
         entries: &AgentEntries,
         stubs: &StubOptions,
+        values: &Values,
     ) -> Result<Self, ControlError> {
-        let images = each_in_parallel(reserved.images, |image| fill(shared, entries, stubs, image));
+        let images = each_in_parallel(reserved.images, |image| fill(shared, entries, stubs, values, image));
         let loader = match reserved.loader {
             None => None,
             Some(ReservedLoader::Ready(loader)) => Some(loader),
@@ -57,19 +60,27 @@ pub(super) struct FilledImage {
     /// The first bytes of the arena.
     pub(super) front: Vec<u8>,
     pub(super) sites: Vec<Site>,
+    /// Of which functions values are captured.
+    pub(super) captured: CapturedFunctions,
 }
 
 fn fill(
     shared: &SharedMemory,
     entries: &AgentEntries,
     stubs: &StubOptions,
+    values: &Values,
     reserved: ReservedImage,
 ) -> Result<FilledImage, ControlError> {
     let ReservedImage { mut image, arena: address, offset, first_function } = reserved;
     let mut arena = Arena::new(address, entries, stubs, image.functions.len(), image.exits.len())?;
+    let captured = values.of_image(&image.file.path, image.build_id.as_deref(), &image.functions);
+    let file_name = image.file.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    // Guards know where glibc's objects say that somebody waits.
+    let is_glibc = file_name.is_some_and(|name| ada_value::is_c_library(&name) && !name.contains("musl"));
     let mut sites = Vec::with_capacity(image.plans.len());
     for ((index, plan), originals) in image.plans.iter().zip(&image.originals) {
-        let probe = probes::number_of(&image.functions, *index);
+        let of_runtime = || probes::number_of(&image.functions, *index).or_else(|| captured.futex_probe(*index));
+        let probe = captured.probed(*index).or_else(|| of_runtime().map(|number| probes::probed(number, is_glibc)));
         match arena.add(&plan.at_bias(image.bias), *index, first_function + *index as u32, probe) {
             Ok(site) => {
                 sites.push(Site { site, originals: *originals, function: *index, is_exit: false, is_shared: false })
@@ -91,7 +102,7 @@ fn fill(
     let counts = (image.functions.len(), image.exits.len());
     let addresses = address..address + room_for(counts.0, counts.1);
     let front = write_arena(shared, offset, &addresses, counts, arena, &sites)?;
-    Ok(FilledImage { image, first_function, arena: address, offset, front, sites })
+    Ok(FilledImage { image, first_function, arena: address, offset, front, sites, captured })
 }
 
 fn fill_loader(
@@ -166,7 +177,7 @@ mod tests {
                 let start = RuntimeAddr(start);
                 let file = LoadedFile { path: path.into(), start, end: start + (64 << 20) };
                 let nothing = crate::options::LeftAlone::excluded(|_, _, _| false);
-                let image = PlannedImage::plan(file, &plans, None, &nothing).unwrap();
+                let image = PlannedImage::plan(file, &plans, None, &nothing, |_, _| false).unwrap();
                 let base = start - (32_u64 << 20);
                 let (functions, exits) = (image.functions.len(), image.exits.len());
                 let mut arena = Arena::new(base, &AgentEntries::default(), &options, functions, exits).unwrap();

@@ -14,7 +14,9 @@ use ada_process::maps::{LoadedFile, Mapping};
 use crate::error::ControlError;
 use crate::install::arena_list;
 use crate::install::crash_handlers::SignalFacts;
+use crate::install::errno;
 use crate::install::filled_images::{Filled, FilledImage, room_for};
+use crate::install::go_runtime::GoRuntime;
 use crate::install::near_room::{add_mapping, map_near};
 use crate::install::numbering::Numbering;
 use crate::install::open_in_target::{OpenInTarget, injected};
@@ -27,6 +29,7 @@ use crate::install::sites::{Site, first_bytes, write_jumps};
 use crate::install::target_memory::{Program, TargetMemory};
 use crate::plan::module::Module;
 use crate::plan::planned_image::PlannedImage;
+use crate::plan::values::Values;
 use crate::program_id::ProgramId;
 
 /// Installs hooks for one process, at its start and whenever it loads a library.
@@ -42,6 +45,7 @@ pub(crate) struct Installer {
     /// How many images have been given their stubs.
     arenas: usize,
     numbering: Arc<Numbering>,
+    values: Arc<Values>,
     /// The number of each image, so that one that is unloaded and loaded again keeps it.
     ids: HashMap<(PathBuf, u64), ModuleId>,
     /// What was written into each file's text, for the case that it is loaded at the same address again.
@@ -66,6 +70,7 @@ impl Installer {
     pub(crate) fn new(
         shared: Arc<SharedMemory>,
         numbering: Arc<Numbering>,
+        values: Arc<Values>,
         program: &Program,
         memory: &TargetMemory,
     ) -> Self {
@@ -78,6 +83,7 @@ impl Installer {
             stubs: program.stubs,
             loader_function: program.loader.map(|loader| loader.function),
             numbering,
+            values,
             ids: HashMap::new(),
             written: HashMap::new(),
             loader: None,
@@ -153,7 +159,9 @@ impl Installer {
             }
             module.verdicts = verdicts.into();
         }
+        errno::note(remote, self.process_block, &module);
         let number = self.list(remote, image.arena.code(shift))?;
+        self.announce_go(remote, &module)?;
         let written = Written { image: image.clone(), shift, front, number, is_whole: false };
         self.written.insert(file.clone(), written);
         Ok(Some(module))
@@ -209,7 +217,7 @@ impl Installer {
 
     /// Writes the stubs.
     pub(crate) fn fill(&self, reserved: Reserved) -> Result<Filled, ControlError> {
-        Filled::of(reserved, &self.shared, &self.entries, &self.stubs)
+        Filled::of(reserved, &self.shared, &self.entries, &self.stubs, &self.values)
     }
 
     /// Leads functions to their stubs, except those that are in use.
@@ -238,7 +246,7 @@ impl Installer {
         });
         let mut modules = filled.without_room;
         for filled in done {
-            let (FilledImage { image, first_function, arena, offset, front, sites }, is_whole) =
+            let (FilledImage { image, first_function, arena, offset, front, sites, captured }, is_whole) =
                 filled.map_err(injected("writing hooks"))?;
             let id = self.id_of(&image);
             let functions = image.functions.len();
@@ -248,7 +256,10 @@ impl Installer {
             let addresses = arena..arena + room_for(counts.0, counts.1);
             let arena = ReadyArena::new(addresses, offset, counts, front, sites);
             let number = self.list(remote, arena.code(Shift(0)))?;
-            let module = Module::new(self.program, id, first_function, image);
+            let mut module = Module::new(self.program, id, first_function, image);
+            module.captured = Arc::new(captured);
+            errno::note(remote, self.process_block, &module);
+            self.announce_go(remote, &module)?;
             modules.push(module.in_program(self.program, module.file.clone()));
             let (file, front, signals) = (module.file.clone(), arena.first_front(), SignalFacts::of(&module));
             let image = Arc::new(ReadyImage { module, arena, signals });
@@ -270,6 +281,11 @@ impl Installer {
         self.arenas += 1;
         arena_list::add(remote, self.process_block, number, &code).map_err(injected("listing stubs"))?;
         Ok(number)
+    }
+
+    fn announce_go(&self, remote: &dyn Remote, module: &Module) -> Result<(), ControlError> {
+        let announced = GoRuntime::of(module).map_or(Ok(()), |go| go.announce(remote, self.process_block));
+        announced.map_err(injected("announcing goroutines"))
     }
 
     /// Everything that was written over code, whether it is still there or not.

@@ -4,8 +4,10 @@
 mod agent_image;
 pub(crate) mod arena_list;
 pub(crate) mod crash_handlers;
+mod errno;
 pub(crate) mod filled_images;
 pub(crate) mod function_numbers;
+mod go_runtime;
 pub(crate) mod heartbeat;
 pub(crate) mod inherited_filters;
 pub(crate) mod installer;
@@ -13,6 +15,7 @@ pub(crate) mod loader_notification;
 pub(crate) mod memory_layout;
 mod near_room;
 pub(crate) mod numbering;
+pub(crate) mod open_frames;
 pub(crate) mod open_in_target;
 mod ready_arena;
 pub(crate) mod ready_image;

@@ -30,6 +30,7 @@ use crate::plan::plan_cache::PlanCache;
 use crate::plan::planned_files::plan_files;
 use crate::plan::planned_image::PlannedImage;
 use crate::plan::probes;
+use crate::plan::values::Values;
 use crate::program_id::ProgramId;
 use crate::progress::Progress;
 
@@ -41,6 +42,7 @@ pub(crate) struct Workshop {
     /// What was made for one program and serves others.
     pub(crate) ready: ReadyImages,
     numbering: Arc<Numbering>,
+    pub(crate) values: Arc<Values>,
     next_program: AtomicU32,
 }
 
@@ -85,9 +87,11 @@ impl Workshop {
     pub(crate) fn with_plans(shared: SharedMemory, plans: PlanCache, options: &TraceOptions) -> Self {
         probes::publish(shared.pool(), options.follow);
         let shared = Arc::new(shared);
+        let values =
+            Arc::new(Values::new(options.values.clone(), options.redacted.clone(), options.field_depth, shared.pool()));
         let heartbeat = Heartbeat::start(shared.clone());
         let ready = ReadyImages::default();
-        Self { heartbeat, shared, plans, ready, numbering: Arc::default(), next_program: AtomicU32::new(0) }
+        Self { heartbeat, shared, plans, ready, numbering: Arc::default(), values, next_program: AtomicU32::new(0) }
     }
 
     /// The number of the next program.
@@ -97,7 +101,7 @@ impl Workshop {
 
     /// What hooks a program whose memory is set up.
     pub(crate) fn installer(&self, program: &Program, memory: &TargetMemory) -> Installer {
-        Installer::new(self.shared.clone(), self.numbering.clone(), program, memory)
+        Installer::new(self.shared.clone(), self.numbering.clone(), self.values.clone(), program, memory)
     }
 
     /// Hooks the program. Where that fails it can still be let go as it is: a program that has its GS base and its

@@ -8,10 +8,10 @@ use ada_event::FunctionId;
 pub struct Advice {
     /// The budget.
     pub max_overhead: f64,
-    /// The share that the hooks had, of the time that the program would have taken without them.
-    pub overhead: f64,
-    /// How sure that is, from the calibration alone.
-    pub error: f64,
+    /// The share that the hooks had at least, of the time that the program would have taken without them.
+    pub least: f64,
+    /// And at most; none where hooks may have taken almost all of the time.
+    pub most: Option<f64>,
     /// What would have been counted instead of recorded: names, the hottest first.
     pub functions: Vec<String>,
 }
@@ -28,8 +28,8 @@ pub(super) struct Costs {
 pub(super) struct Window {
     /// Processor time of the program, hooks included, in nanoseconds.
     pub(super) cpu_ns: f64,
-    /// Events of functions that are recorded now, and may be switched.
-    pub(super) recorded: Vec<(FunctionId, u64)>,
+    /// Functions that are recorded now, and may be switched.
+    pub(super) recorded: Vec<Recorded>,
     /// Events of all others.
     pub(super) other_events: u64,
     /// Calls of functions that are counted now, and may be switched back.
@@ -38,6 +38,22 @@ pub(super) struct Window {
     pub(super) still_counted: Vec<(FunctionId, u64)>,
     /// Calls of others that are counted, by somebody's wish.
     pub(super) other_counted: u64,
+}
+
+/// What was recorded of a function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recorded {
+    pub(super) function: FunctionId,
+    pub(super) events: u64,
+    /// How many plain events one of them costs: values are dear where memory is read.
+    pub(super) weight: f64,
+}
+
+impl Recorded {
+    /// In plain events.
+    fn cost(&self) -> f64 {
+        self.events as f64 * self.weight
+    }
 }
 
 /// What to do.
@@ -57,8 +73,9 @@ const PART: f64 = TARGET / 2.0;
 const ROOM: f64 = 0.5;
 
 impl Window {
-    fn events(&self) -> u64 {
-        self.recorded.iter().map(|(_, events)| events).sum::<u64>() + self.other_events
+    /// In plain events.
+    fn events(&self) -> f64 {
+        self.recorded.iter().map(Recorded::cost).sum::<f64>() + self.other_events as f64
     }
 
     fn counted_calls(&self) -> u64 {
@@ -68,12 +85,21 @@ impl Window {
 
     /// Time in hooks.
     pub(super) fn hook_ns(&self, costs: Costs) -> f64 {
-        self.events() as f64 * costs.event + self.counted_calls() as f64 * costs.count
+        self.events() * costs.event + self.counted_calls() as f64 * costs.count
     }
 
     /// Time in hooks, as a share of what the program would have taken without them. Hooks cannot have taken all of it.
     pub(super) fn overhead(&self, costs: Costs) -> f64 {
         self.hook_ns(costs) / self.bare_ns(costs)
+    }
+
+    /// The same if each hook takes so many times what it costs, and so much time was spent in other ways; none where that leaves
+    /// next to nothing of the program's own.
+    pub(super) fn overhead_if(&self, costs: Costs, times: f64, other_ns: f64) -> Option<f64> {
+        const LEAST_OWN: f64 = 0.01;
+        let hooks = self.hook_ns(costs) * times;
+        let own = self.cpu_ns - hooks;
+        (own > LEAST_OWN * self.cpu_ns).then(|| (hooks + other_ns) / own)
     }
 
     /// The time that the program would have taken without hooks.
@@ -85,20 +111,22 @@ impl Window {
     pub(super) fn decide(&self, costs: Costs, max_overhead: f64) -> Decision {
         let budget = max_overhead * self.bare_ns(costs);
         let mut counting = self.counted_calls() as f64 * costs.count;
-        let mut recording = self.events() as f64 * costs.event;
+        let mut recording = self.events() * costs.event;
         let mut decision = Decision::default();
         if recording + counting > budget {
             // Recording always has its part, or else a program that is dear to count would have nothing recorded.
             let allowed = (TARGET * budget - counting).max(PART * budget);
-            for (function, events) in hottest(&self.recorded) {
+            let mut dearest = self.recorded.clone();
+            dearest.sort_by(|one, other| other.cost().total_cmp(&one.cost()));
+            for recorded in dearest {
                 // A call is two events, unless its return is not caught.
-                let calls = events as f64 / 2.0;
-                if recording <= allowed || calls * costs.count >= events as f64 * costs.event {
+                let calls = recorded.events as f64 / 2.0;
+                if recording <= allowed || calls * costs.count >= recorded.cost() * costs.event {
                     break;
                 }
-                recording -= events as f64 * costs.event;
+                recording -= recorded.cost() * costs.event;
                 counting += calls * costs.count;
-                decision.count.push(function);
+                decision.count.push(recorded.function);
             }
             // Where counting takes too long, the hottest hooks have to go.
             if recording + counting > budget {
@@ -143,12 +171,26 @@ mod tests {
         counts.iter().map(|&(id, count)| (FunctionId(id), count)).collect()
     }
 
+    fn recorded(counts: &[(u64, u64)]) -> Vec<Recorded> {
+        let plain = |&(id, events): &(u64, u64)| Recorded { function: FunctionId(id), events, weight: 1.0 };
+        counts.iter().map(plain).collect()
+    }
+
+    #[test]
+    fn values_that_are_dear_go_before_calls_that_are_many() {
+        let captured = Recorded { function: FunctionId(1), events: 10_000, weight: 40.0 };
+        let plain = recorded(&[(2, 100_000)])[0];
+        let window = Window { cpu_ns: 1e8 + 500_000.0 * 25.0, recorded: vec![plain, captured], ..Window::default() };
+        assert_eq!(window.overhead(COSTS), 0.125);
+        assert_eq!(window.decide(COSTS, 0.1).count, [FunctionId(1)]);
+    }
+
     #[test]
     fn the_hottest_are_counted_until_the_rest_fits() {
         // 1 ms of work, and 1,000 + 1,000,000 + 100,000 events of 25 ns.
         let window = Window {
             cpu_ns: 1e6 + 1_101_000.0 * 25.0,
-            recorded: functions(&[(1, 1_000), (2, 1_000_000), (3, 100_000)]),
+            recorded: recorded(&[(1, 1_000), (2, 1_000_000), (3, 100_000)]),
             ..Window::default()
         };
         assert!(window.overhead(COSTS) > 20.0);
@@ -159,10 +201,20 @@ mod tests {
     }
 
     #[test]
+    fn a_share_of_next_to_nothing_is_not_given() {
+        // 1 ms of work, and 1 ms in hooks that cost what they should.
+        let window = Window { cpu_ns: 2e6, recorded: recorded(&[(1, 40_000)]), ..Window::default() };
+        assert_eq!(window.overhead_if(COSTS, 1.0, 0.0), Some(1.0));
+        assert_eq!(window.overhead_if(COSTS, 1.6, 0.0), Some(4.0));
+        assert_eq!(window.overhead_if(COSTS, 1.0, 1e6), Some(2.0));
+        assert_eq!(window.overhead_if(COSTS, 2.0, 0.0), None);
+    }
+
+    #[test]
     fn the_coldest_come_back_while_there_is_room_and_not_in_between() {
         let at = |spent: u64| Window {
             cpu_ns: 1e9 + spent as f64 * 25.0,
-            recorded: functions(&[(9, spent)]),
+            recorded: recorded(&[(9, spent)]),
             counted: functions(&[(1, 40_000_000), (2, 100), (3, 200_000)]),
             ..Window::default()
         };
@@ -174,10 +226,10 @@ mod tests {
 
     #[test]
     fn hooks_go_where_counting_takes_too_long_and_no_sooner() {
-        let with = |counted: &[(u64, u64)], recorded: u64| Window {
-            cpu_ns: 1e9 + counted.iter().map(|(_, calls)| *calls as f64).sum::<f64>() + recorded as f64 * 25.0,
+        let with = |counted: &[(u64, u64)], events: u64| Window {
+            cpu_ns: 1e9 + counted.iter().map(|(_, calls)| *calls as f64).sum::<f64>() + events as f64 * 25.0,
             counted: functions(counted),
-            recorded: functions(&[(9, recorded)]),
+            recorded: recorded(&[(9, events)]),
             ..Window::default()
         };
         // 120 ms of counting, of a budget of 100: 70 remain.
@@ -191,11 +243,11 @@ mod tests {
 
     #[test]
     fn recording_has_a_part_of_the_budget_however_dear_counting_is() {
-        let recorded: Vec<(u64, u64)> = (10..1000).map(|id| (id, 2_000)).collect();
+        let many: Vec<(u64, u64)> = (10..1000).map(|id| (id, 2_000)).collect();
         let window = Window {
             cpu_ns: 1.5e9 + 990.0 * 2_000.0 * 25.0,
             counted: functions(&[(1, 500_000_000)]),
-            recorded: functions(&recorded),
+            recorded: recorded(&many),
             ..Window::default()
         };
         let recorded = 990 - window.decide(COSTS, 0.1).count.len();
@@ -205,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_program_that_does_nothing_but_call_is_no_division_by_zero() {
-        let window = Window { cpu_ns: 0.0, recorded: functions(&[(1, 10)]), ..Window::default() };
+        let window = Window { cpu_ns: 0.0, recorded: recorded(&[(1, 10)]), ..Window::default() };
         assert!(window.overhead(COSTS).is_finite());
         assert_eq!(window.decide(COSTS, 0.1).count, [FunctionId(1)]);
     }

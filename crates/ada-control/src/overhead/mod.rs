@@ -11,6 +11,7 @@ mod calibration;
 mod cpu_time;
 mod governor;
 mod unhooking;
+mod weights;
 
 pub use budget::Advice;
 pub(crate) use calibration::{Calibrated, calibrate};

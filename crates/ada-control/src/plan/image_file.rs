@@ -45,6 +45,12 @@ impl ImageFile {
     }
 }
 
+impl AsRef<[u8]> for ImageFile {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
 impl FileIdentity {
     /// That of the file at a path.
     pub(crate) fn of_path(path: &Path) -> io::Result<Self> {

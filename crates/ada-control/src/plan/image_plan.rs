@@ -40,7 +40,7 @@ impl ImagePlan {
         let scan = CodeScan::of(image, &functions, &unwind);
         let code =
             ImageCode { image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
-        let PlannedFunctions { verdicts, plans, exits } = PlannedFunctions::of(code, image.uses_go());
+        let PlannedFunctions { verdicts, plans, exits } = PlannedFunctions::of(code);
         Self {
             first_address: image
                 .load_segments()

@@ -1,5 +1,8 @@
 //! What is hooked, and how: images are read, and a plan made of each.
 
+pub(crate) mod captured_functions;
+mod declared;
+mod futex_functions;
 pub(crate) mod image_file;
 pub(crate) mod image_plan;
 pub(crate) mod module;
@@ -9,3 +12,4 @@ pub(crate) mod planned_image;
 pub(crate) mod probes;
 pub(crate) mod relied_on;
 pub(crate) mod suspicion;
+pub(crate) mod values;

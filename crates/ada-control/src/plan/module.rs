@@ -7,6 +7,7 @@ use ada_image::FunctionTable;
 use ada_patch::{SkipReason, Verdict};
 use ada_process::maps::LoadedFile;
 
+use crate::plan::captured_functions::CapturedFunctions;
 use crate::plan::planned_image::PlannedImage;
 use crate::program_id::ProgramId;
 
@@ -18,19 +19,36 @@ pub struct Module {
     pub(crate) program: ProgramId,
     pub(crate) file: LoadedFile,
     pub(crate) bias: u64,
+    /// The biases of further copies of it in the same program.
+    pub(crate) other_biases: Vec<u64>,
     pub(crate) build_id: Option<Vec<u8>>,
     pub(crate) functions: Arc<FunctionTable>,
     pub(crate) table_hash: u64,
     pub(crate) verdicts: Arc<[Verdict]>,
     /// The process's number for this image's first function.
     pub(crate) first_function: u32,
+    /// Of which functions values are captured.
+    pub(crate) captured: Arc<CapturedFunctions>,
 }
 
 impl Module {
     pub(crate) fn new(program: ProgramId, id: ModuleId, first_function: u32, image: PlannedImage) -> Self {
         let PlannedImage { file, bias, build_id, functions, table_hash, verdicts, .. } = image;
         let (functions, verdicts) = (Arc::new(functions), verdicts.into());
-        Self { id, program, file, bias, build_id, functions, table_hash, verdicts, first_function }
+        let (captured, other_biases) = (Arc::default(), Vec::new());
+        Self {
+            id,
+            program,
+            file,
+            bias,
+            other_biases,
+            build_id,
+            functions,
+            table_hash,
+            verdicts,
+            first_function,
+            captured,
+        }
     }
 
     /// The same image in another program, which has it elsewhere.
@@ -39,12 +57,14 @@ impl Module {
             id: self.id,
             program,
             bias: self.bias.wrapping_add(file.start.wrapping_sub(self.file.start)),
+            other_biases: Vec::new(),
             file,
             build_id: self.build_id.clone(),
             functions: self.functions.clone(),
             table_hash: self.table_hash,
             verdicts: self.verdicts.clone(),
             first_function: self.first_function,
+            captured: self.captured.clone(),
         }
     }
 
@@ -71,10 +91,5 @@ impl Module {
     /// How many functions are left alone because they did harm before.
     pub(crate) fn quarantined(&self) -> usize {
         self.verdicts.iter().filter(|verdict| **verdict == Verdict::Skipped(SkipReason::Quarantined)).count()
-    }
-
-    /// How many functions record their calls.
-    pub(crate) fn hooked(&self) -> usize {
-        self.verdicts.iter().filter(|verdict| !matches!(verdict, Verdict::Skipped(_))).count()
     }
 }

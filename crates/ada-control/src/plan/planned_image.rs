@@ -42,6 +42,7 @@ impl PlannedImage {
         cache: &PlanCache,
         loader_function: Option<RuntimeAddr>,
         exclude: Exclude<'_>,
+        is_needed: impl Fn(&FunctionTable, usize) -> bool,
     ) -> Result<Self, ImageError> {
         let on_disk = ImageFile::open(&file.path).ok();
         let image = Image::parse(on_disk.as_ref().map_or(&[], ImageFile::bytes))?;
@@ -55,9 +56,19 @@ impl PlannedImage {
             plan
         });
         let quarantined = exclude.quarantine.of(image.build_id(), on_disk.as_ref().map_or(&[], ImageFile::bytes));
+        let needed: HashSet<ImageOffset> = match exclude.only.is_empty() {
+            false => {
+                let needed = (0..plan.functions.len()).filter(|index| is_needed(&plan.functions, *index));
+                needed.map(|index| plan.functions.functions()[index].start).collect()
+            }
+            true => HashSet::new(),
+        };
         Ok(Self::of_run(plan, file, loader_function, |path, name, start| {
             let is_quarantined = quarantined.is_some_and(|quarantined| quarantined.has(start));
-            let is_excluded = || (exclude.excluded)(path, name, start);
+            // Asked of every function: the patterns know whether they were met.
+            let is_wanted =
+                exclude.only.is_empty() || exclude.only.has_function(path, name, start) || needed.contains(&start);
+            let is_excluded = || !is_wanted || (exclude.excluded)(path, name, start);
             if is_quarantined { Some(SkipReason::Quarantined) } else { is_excluded().then_some(SkipReason::Excluded) }
         }))
     }

@@ -70,6 +70,10 @@ pub(crate) fn run_drain(
         if flushed.elapsed() >= FLUSH_EVERY {
             drain.flush(&mut files);
             flushed = Instant::now();
+            let bytes = || files.byte_count() + programs.schedule_bytes.load(Ordering::Relaxed);
+            if options.max_size.is_some_and(|most| bytes() >= most) {
+                programs.phase.set_enough();
+            }
             living.update();
             programs.note_forks(drain.forks());
             programs.note_children(options.follow, false);

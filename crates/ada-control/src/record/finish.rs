@@ -10,6 +10,7 @@ use ada_process::End;
 use super::drain_loop::take_news;
 use super::ending::Ending;
 use super::final_manifests::FinalManifests;
+use super::manifest::coverage;
 use super::recording_threads::Recorded;
 use super::report::{CrashSummary, TraceReport};
 use crate::error::ControlError;
@@ -49,6 +50,13 @@ fn distinct_quarantined(modules: &[Module]) -> usize {
     modules.iter().filter(|module| seen.insert(&module.file.path)).map(Module::quarantined).sum()
 }
 
+/// Functions that were found, and those of them that record their calls, as reports count them: once for each file.
+fn distinct_coverage(modules: &[Module]) -> (u64, u64) {
+    let mut seen = HashSet::new();
+    let distinct = modules.iter().filter(|module| seen.insert(&module.file.path)).map(coverage);
+    distinct.fold((0, 0), |(found, hooked), it| (found + it.found, hooked + it.hooked + it.entry_only))
+}
+
 /// What is known of a recording beside what its threads have come to.
 pub(super) struct Finish<'a> {
     /// The first process.
@@ -57,12 +65,14 @@ pub(super) struct Finish<'a> {
     /// From the start of the program to its first instruction.
     pub(super) start_up: Duration,
     pub(super) hook_cost: Option<Calibrated>,
+    /// What the user has asked for in vain, in words.
+    pub(super) in_vain: Vec<String>,
 }
 
 impl Finish<'_> {
     /// Completes the session's files, and reports the result of the recording.
     pub(super) fn finish(self, recorded: Recorded, programs: Programs) -> Result<TraceReport, ControlError> {
-        let Self { pid, options, start_up, hook_cost } = self;
+        let Self { pid, options, start_up, hook_cost, in_vain } = self;
         let Recorded { ending, mut drain, mut files, mut living, governed, seen_cpu } = recorded;
         // Some may have come since the drain last looked.
         drain.programs().keys().for_each(|&process| living.watch_reported(process, |pid| programs.is_user(pid)));
@@ -86,11 +96,16 @@ impl Finish<'_> {
         if drain.unrecorded_crashes() > 0 {
             hooked.limits.push(format!("{} crashes could not be recorded", drain.unrecorded_crashes()));
         }
-        let missing = probes::limits(&hooked.modules);
-        hooked.limits.extend(missing);
+        let missing = [in_vain, probes::limits(&hooked.modules)].concat();
+        hooked.limits.extend(missing.iter().cloned());
         let quarantined = quarantine_limits(&hooked.modules);
         hooked.limits.extend(quarantined);
         let drops = drain.drops();
+        for (process, facts) in &hooked.processes {
+            if let Some(attached) = &facts.attached {
+                drain.write_silent_threads(*process, attached, &mut files);
+            }
+        }
         drain.flush(&mut files);
         let (threads, processes) = (files.thread_count(), files.process_count());
         let mut failure = drain.failure().map(ToString::to_string).or(trouble);
@@ -113,11 +128,18 @@ impl Finish<'_> {
             max_overhead: options.max_overhead,
             over_budget: governed.map(|governed| governed.over_budget),
         };
-        let finished = files.finish(|process, writer| manifests.complete(&mut hooked, process, writer));
+        let mut kept: u64 = 0;
+        let finished = files.finish(|process, writer| {
+            manifests.complete(&mut hooked, process, writer);
+            if drain.failure().is_some() {
+                writer.manifest_mut().extra.insert("incomplete".into(), true.into());
+            }
+            kept += writer.manifest_mut().threads.iter().filter_map(|thread| thread.event_count).sum::<u64>();
+        });
         if let Err(error) = finished {
             failure.get_or_insert(error.to_string());
         }
-        let let_go = manifests.let_go.values().map(|figures| figures.let_go_events).sum();
+        let let_go: u64 = manifests.let_go.values().map(|figures| figures.let_go_events).sum();
         // The kernel reports what the program and those that somebody waited for have used; others were looked at now and
         // then.
         let cpu = cpu_time.map_or(seen_cpu, |time| (time.user + time.system).max(seen_cpu));
@@ -127,16 +149,21 @@ impl Finish<'_> {
             let numbers = numbers.read().expect("nobody panics with the lock");
             advise(&tally, cost, cpu, execs.time, USUAL_BUDGET, &numbers, &hooked)
         });
+        let has_failed = failure.is_some();
+        let (found, hooked_functions) = distinct_coverage(&hooked.modules);
         Ok(TraceReport {
             session,
             failure,
+            pid,
             end,
-            events: drain.events(),
+            // A write that fails leaves a part of what was handed over in the files, which know how much.
+            events: if has_failed { kept + let_go } else { drain.events() },
             threads,
             processes,
             drops,
-            hooked: hooked.modules.iter().map(|module| module.hooked()).sum(),
-            found: hooked.modules.iter().map(|module| module.functions.len()).sum(),
+            hooked: hooked_functions,
+            found,
+            limits: missing,
             start_up,
             execs,
             waited: Duration::from_nanos(drain.waited_ns()),

@@ -12,9 +12,11 @@ use ada_format::atf::{
     Window,
 };
 use ada_format::private::create_file;
+use ada_image::{Function, Image, Sources};
 use ada_patch::{SkipReason, Verdict};
-use ada_process::End;
+use ada_process::{End, unix_epoch};
 
+use crate::plan::image_file::ImageFile;
 use crate::plan::module::Module;
 use crate::record::ending::KnownEnd;
 use crate::switches::Switchboard;
@@ -89,13 +91,25 @@ pub(crate) fn add_switches(
 /// Adds what is known of a process beside its events; of the `first` one also what could not be traced.
 pub(crate) fn add_facts(hooked: &HookedPrograms, pid: ProcessId, first: ProcessId, writer: &mut SessionWriter) {
     let manifest = writer.manifest_mut();
+    manifest.extra.entry("epoch_unix_ns").or_insert_with(|| unix_epoch().into());
+    if let Some(reason) = &hooked.no_schedule {
+        manifest.extra.insert("no_schedule".into(), reason.as_str().into());
+    }
+    if let Some(detached) = hooked.detached {
+        manifest.extra.insert("detached_ns".into(), detached.0.into());
+    }
     if let Some(process) = hooked.processes.get(&pid) {
         manifest.command_line.clone_from(&process.command_line);
-        manifest.open_calls.clone_from(&process.open_calls);
-        manifest.attached = process.is_attached;
-        for thread in manifest.threads.iter_mut().filter(|thread| Some(thread.id) == thread.tid) {
-            let before = process.open_calls.iter().find(|calls| calls.tid == thread.id);
-            thread.name = thread.name.take().or_else(|| before?.name.clone());
+        if let Some(attached) = &process.attached {
+            manifest.attached = true;
+            manifest.open_calls.clone_from(&attached.open_calls);
+            if let Some(time) = attached.time {
+                manifest.extra.insert("attached_ns".into(), time.0.into());
+            }
+            for thread in manifest.threads.iter_mut().filter(|thread| Some(thread.id) == thread.tid) {
+                let before = attached.open_calls.iter().find(|calls| calls.tid == thread.id);
+                thread.name = thread.name.take().or_else(|| before?.name.clone());
+            }
         }
         manifest.parent_pid = process.parent.filter(|parent| hooked.processes.contains_key(parent));
     }
@@ -137,7 +151,8 @@ fn write_functions(folder: &Path, module: &Module) {
                 size: function.size,
                 verdict: verdict.to_owned(),
                 reason: reason.to_owned(),
-                name: module.functions.name(index).unwrap_or_default().to_owned(),
+                name: module.functions.name(index).or(module.captured.given_name(index)).unwrap_or_default().to_owned(),
+                values: module.captured.stored(index),
             }
         },
     );
@@ -154,14 +169,24 @@ fn describe(module: &Module) -> atf::Module {
         uuid: build_id.as_ref().and_then(BuildId::uuid),
         build_id,
         load_base: Some(HexAddr(module.bias)),
+        other_load_bases: module.other_biases.iter().copied().map(HexAddr).collect(),
         symbol_count: Some(module.functions.len() as u32),
         function_table_hash: Some(format!("{:016x}", module.table_hash)),
+        go_version: go_version(module),
         coverage: Some(coverage(module)),
         ..atf::Module::default()
     }
 }
 
-fn coverage(module: &Module) -> Coverage {
+/// Which Go made a module, if one did.
+fn go_version(module: &Module) -> Option<String> {
+    let is_of_go = |function: &Function| function.sources.contains(Sources::GO);
+    module.functions.functions().iter().find(|function| is_of_go(function))?;
+    Image::parse(ImageFile::open(&module.file.path).ok()?.bytes()).ok()?.go_version()
+}
+
+/// How many of a module's functions are hooked.
+pub(super) fn coverage(module: &Module) -> Coverage {
     let mut skipped: BTreeMap<String, u64> = BTreeMap::new();
     let mut entry_only = 0;
     for verdict in module.verdicts.iter() {

@@ -5,10 +5,12 @@ mod drain_loop;
 mod ending;
 mod final_manifests;
 mod finish;
+mod known_clock;
 mod manifest;
 mod recording;
 mod recording_threads;
 mod report;
+mod schedule_recorder;
 mod terminal_signals;
 mod trace;
 
@@ -16,4 +18,4 @@ pub(crate) use ending::Ending;
 pub(crate) use recording::{Beginning, Subject, record};
 pub use report::{CrashSummary, StoodStill, TraceReport};
 pub use terminal_signals::outlive_terminal_signals;
-pub use trace::trace;
+pub use trace::{trace, wait_for_program};

@@ -12,12 +12,14 @@ use ada_ring::DetailMode;
 use super::drain_loop::save_news;
 use super::ending::Ending;
 use super::finish::Finish;
+use super::known_clock;
 use super::manifest;
 use super::recording_threads::RecordingThreads;
 use super::report::TraceReport;
-use crate::drain::Drain;
+use super::schedule_recorder::ScheduleRecorder;
 use crate::drain::session::{SessionFiles, SnapshotRequests};
 use crate::drain::windows::{TriggerList, Watch};
+use crate::drain::{Drain, PrintedCalls};
 use crate::error::{ControlError, Doing};
 use crate::launch::workshop::{HookedProgram, Workshop, shape};
 use crate::live::handlers::{FilterHandler, SnapshotHandler, StatusHandler, TriggerHandler};
@@ -78,6 +80,8 @@ pub(crate) fn record(
     if let Some(bytes) = options.ring {
         files.keep_newest(bytes);
     }
+    let schedule = ScheduleRecorder::begin(pid, files.path(), options);
+    programs.lock().no_schedule = schedule.as_ref().err().cloned();
     let triggers = Arc::new(TriggerList::new(options.triggers.clone(), options.pre_roll, options.post_roll));
     let trigger_handler = TriggerHandler::new(triggers.clone(), options.detail);
     let snapshot_requests = SnapshotRequests::default();
@@ -110,8 +114,9 @@ pub(crate) fn record(
         live: live.as_ref().ok(),
         handlers: &handlers,
     };
-    let recorded = threads.run(drain, files, &folder, || wait(&programs, &process));
-    Finish { pid, options, start_up, hook_cost }.finish(recorded, programs)
+    let recorded = threads.run(drain, files, schedule.ok(), &folder, || wait(&programs, &process));
+    let in_vain = options.exclude.only.unmet("--only").into_iter().chain(workshop.values.limits()).collect();
+    Finish { pid, options, start_up, hook_cost, in_vain }.finish(recorded, programs)
 }
 
 /// The drain, with a clock that has had its second reading.
@@ -123,12 +128,16 @@ fn new_drain(
     workshop: &Workshop,
     options: &TraceOptions,
 ) -> Drain {
-    let (pool, clock) = (workshop.shared.pool(), calibration.finish());
+    let (pool, clock) = (workshop.shared.pool(), known_clock::finish(calibration));
     programs.switches.start(clock);
+    let attached_at = programs.lock().note_clock(pid, &clock);
     let mut drain = Drain::new(pool, clock, programs.numbers.clone(), shape(options).unwrap_or_default());
     if options.detail == DetailMode::Windows {
-        drain.watch_for(Watch::new(triggers.clone(), pool, clock, pid));
-        drain.refresh_watch(&programs.lock().modules);
+        drain.watch_for(Watch::new(triggers.clone(), pool, clock, pid).attached_at(attached_at));
     }
+    if let Some(printed) = &options.print {
+        drain.print(PrintedCalls::new(printed));
+    }
+    drain.refresh_watch(&programs.lock().modules);
     drain
 }

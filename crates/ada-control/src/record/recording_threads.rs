@@ -10,6 +10,7 @@ use ada_process::LiveProcesses;
 use super::drain_loop::run_drain;
 use super::ending::Ending;
 use super::manifest;
+use super::schedule_recorder::ScheduleRecorder;
 use crate::drain::Drain;
 use crate::drain::session::{SessionFiles, SnapshotRequests};
 use crate::error::ControlError;
@@ -53,11 +54,12 @@ impl RecordingThreads<'_> {
         &self,
         drain: Drain,
         files: SessionFiles,
+        schedule: Option<ScheduleRecorder>,
         folder: &Path,
         wait: impl FnOnce() -> Result<Ending, ControlError>,
     ) -> Recorded {
         let Self { pid, programs, workshop, options, hook_cost, status, snapshot_requests, live, handlers } = *self;
-        let (pool, tally) = (drain.pool(), drain.tally());
+        let (pool, tally, clock) = (drain.pool(), drain.tally(), drain.clock());
         let follower = ExecFollower::new(programs, workshop, options, pool);
         thread::scope(|scope| {
             let drained = scope.spawn(|| {
@@ -71,6 +73,9 @@ impl RecordingThreads<'_> {
             });
             let seen_cpu = scope.spawn(|| watch_cpu(programs, &tally));
             scope.spawn(|| programs.listen_for_processes());
+            if let Some(schedule) = schedule {
+                scope.spawn(move || schedule.run(clock, programs));
+            }
             if options.follow {
                 scope.spawn(|| follower.run(scope));
             }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ada_event::ThreadId;
+use ada_event::{ProcessId, ThreadId};
 use ada_format::atf::Crash;
 use ada_process::End;
 
@@ -18,6 +18,8 @@ pub struct TraceReport {
     pub session: PathBuf,
     /// Why the session is not complete, if it is not: the disk was full, for instance.
     pub failure: Option<String>,
+    /// The first process.
+    pub pid: ProcessId,
     /// How the program ended.
     pub end: End,
     /// Events written.
@@ -29,9 +31,12 @@ pub struct TraceReport {
     /// Records given up, by reason.
     pub drops: Vec<(&'static str, u64)>,
     /// Functions hooked, at the start and later.
-    pub hooked: usize,
+    pub hooked: u64,
     /// Functions found.
-    pub found: usize,
+    pub found: u64,
+    /// What the user has asked for in vain; then what is not known of tasks and blocks, because functions of their runtimes are
+    /// missing.
+    pub limits: Vec<String>,
     /// Functions that were left alone because they did harm before.
     pub quarantined: usize,
     /// From the start of the program to its first instruction.

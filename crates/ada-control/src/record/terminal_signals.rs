@@ -96,13 +96,18 @@ pub fn outlive_terminal_signals() {
     }
 }
 
-/// Waits for the end of our own child. If ada is asked to end meanwhile, so is the child.
-pub(crate) fn wait_for_end(pid: ProcessId, process: &Pidfd) {
+/// Waits for the end of our own child, as long as `is_over` does not say otherwise; true where it has ended. If ada is asked to
+/// end meanwhile, so is the child.
+pub(crate) fn wait_for_end(pid: ProcessId, process: &Pidfd, is_over: impl Fn() -> bool) -> bool {
     while !process.wait(GRACE) {
+        if is_over() {
+            return false;
+        }
         let signal = ASKED.swap(0, Ordering::Relaxed);
         if signal != 0 && !process.wait(GRACE) {
             // SAFETY: a signal to a process that we started and have not waited for.
             unsafe { libc::kill(pid.to_raw(), signal) };
         }
     }
+    true
 }

@@ -1,9 +1,11 @@
 //! Traces a program from its start to its end.
 
 use std::process::Command;
+use std::time::Instant;
 
+use ada_event::ProcessId;
 use ada_process::maps::LoadedFile;
-use ada_process::{End, Halt, Pidfd, wait_with_time};
+use ada_process::{CpuTime, End, Halt, Pidfd, wait_with_time};
 
 use super::descriptors;
 use super::ending::Ending;
@@ -11,16 +13,19 @@ use super::recording::{Beginning, Subject, record};
 use super::report::TraceReport;
 use super::terminal_signals::{self, Waiting};
 use crate::deadline::Deadline;
+use crate::detach::{Limits, Unhooked};
 use crate::drain::session::SessionFiles;
 use crate::error::{ControlError, Doing};
 use crate::install::shared_memory::SharedMemory;
 use crate::launch::gate::Gate;
 use crate::launch::workshop::Workshop;
+use crate::live::handlers::StopSwitch;
 use crate::options::TraceOptions;
 use crate::progress::Progress;
 use crate::tracked::{ProcessFacts, Programs};
 
-/// Runs `command` to its end with every function hooked.
+/// Runs `command` with every function hooked: to its end, or until the recording is over. Then it goes on without hooks, and is
+/// for [`wait_for_program`] to wait for.
 pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) -> Result<TraceReport, ControlError> {
     let command_line: Vec<String> = [command.get_program()]
         .into_iter()
@@ -40,17 +45,36 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     drop(waiting);
     let facts = ProcessFacts { command_line, ..ProcessFacts::default() };
     let files = SessionFiles::create(&options.output, pid, options.store)?;
-    let subject = Subject { pid, program, facts, files, handlers: &[] };
+    let stop = StopSwitch::default();
+    let memfd = workshop.shared.memfd().doing("looking at the shared memory")?;
+    let limits = Limits { stop: &stop, until: options.max_time.map(|time| Instant::now() + time) };
+    let subject = Subject { pid, program, facts, files, handlers: &[&stop] };
     let release = || gate.release();
-    let wait = |_: &Programs, process: &Pidfd| {
+    let wait = |programs: &Programs, process: &Pidfd| {
         // Not by waitpid, which would take the stops that belong to the thread that follows its execs.
-        terminal_signals::wait_for_end(pid, process);
-        let (halt, cpu_time) = wait_with_time(pid).doing("waiting for the program")?;
-        let end = match halt {
-            Halt::Killed(signal) => End::Killed(signal),
-            Halt::Exited(code) | Halt::Stopped(code) => End::Exited(code),
-        };
-        Ok(Ending { end, cpu_time: Some(cpu_time), trouble: None })
+        if terminal_signals::wait_for_end(pid, process, || limits.are_reached(programs)) {
+            let (end, cpu_time) = end_of(pid)?;
+            return Ok(Ending { end, cpu_time: Some(cpu_time), trouble: None });
+        }
+        let Unhooked { kept, .. } = limits.leave(programs, memfd, pid);
+        Ok(Ending { end: End::Detached, cpu_time: None, trouble: (!kept.is_empty()).then(|| kept.join("; ")) })
     };
     record(beginning, subject, &workshop, options, progress, release, wait)
+}
+
+/// Waits for a program that goes on without hooks.
+pub fn wait_for_program(pid: ProcessId) -> Result<End, ControlError> {
+    let process = Pidfd::open(pid).doing("watching the program")?;
+    terminal_signals::wait_for_end(pid, &process, || false);
+    Ok(end_of(pid)?.0)
+}
+
+/// How our own child has ended.
+fn end_of(pid: ProcessId) -> Result<(End, CpuTime), ControlError> {
+    let (halt, cpu_time) = wait_with_time(pid).doing("waiting for the program")?;
+    let end = match halt {
+        Halt::Killed(signal) => End::Killed(signal),
+        Halt::Exited(code) | Halt::Stopped(code) => End::Exited(code),
+    };
+    Ok((end, cpu_time))
 }

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use ada_event::{FunctionId, ModuleId, ProcessId};
+use ada_event::{FunctionId, ModuleId, ProcessId, TraceNanos};
+use ada_process::Clock;
 use ada_process::maps::LoadedFile;
 
 use super::module_list::ModuleList;
@@ -21,11 +22,24 @@ pub(crate) struct HookedPrograms {
     pub(crate) processes: HashMap<ProcessId, ProcessFacts>,
     /// What could not be traced, and why.
     pub(crate) limits: Vec<String>,
+    /// Why it is not known when threads ran, if it is not.
+    pub(crate) no_schedule: Option<String>,
+    /// When hooks began to be removed from what goes on running: after that not every call is recorded.
+    pub(crate) detached: Option<TraceNanos>,
     /// Where the list of a module's functions was written first.
     pub(crate) lists: HashMap<ModuleId, PathBuf>,
 }
 
 impl HookedPrograms {
+    /// Says when a process was attached to, if it was. Gives the same by the time-stamp counter.
+    pub(crate) fn note_clock(&mut self, pid: ProcessId, clock: &Clock) -> Option<u64> {
+        let process = self.processes.get_mut(&pid)?;
+        let attached = process.attached.as_mut()?;
+        attached.time = Some(clock.at(attached.tsc));
+        process.is_news = true;
+        Some(attached.tsc)
+    }
+
     /// The modules of a process.
     pub(crate) fn modules_of(&self, pid: ProcessId) -> Vec<&Module> {
         let programs = self.processes.get(&pid).into_iter().flat_map(|process| &process.programs);

@@ -9,5 +9,5 @@ mod recording_phase;
 
 pub use exec_times::HookedExecs;
 pub(crate) use hooked_programs::HookedPrograms;
-pub(crate) use process_facts::ProcessFacts;
+pub(crate) use process_facts::{Attached, ProcessFacts};
 pub(crate) use programs::Programs;

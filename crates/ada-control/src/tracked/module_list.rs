@@ -20,9 +20,14 @@ pub(crate) struct ModuleList {
 }
 
 impl ModuleList {
-    /// Adds a module, unless its program has it. What is the same in all modules of a file is kept once.
+    /// Adds a module; of one that its program has, where this copy of it lies. What is the same in all modules of a file is kept once.
     pub(crate) fn add(&mut self, mut module: Module) {
-        if self.of(module.program).any(|known| known.id == module.id) {
+        let of_program = self.by_program.get(&module.program).into_iter().flatten().copied();
+        if let Some(known) = of_program.into_iter().find(|&number| self.all[number].id == module.id) {
+            let known = &mut self.all[known];
+            if known.bias != module.bias && !known.other_biases.contains(&module.bias) {
+                known.other_biases.push(module.bias);
+            }
             return;
         }
         let number = self.all.len();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub(crate) struct Programs {
     /// Processes that were followed into other programs, with their pidfds.
     pub(crate) followed: Mutex<Vec<(ProcessId, Pidfd)>>,
     pub(crate) exec_times: ExecTimes,
+    /// Bytes that were written about when threads ran.
+    pub(crate) schedule_bytes: AtomicU64,
     /// The kernel's process events, where ada may listen to them.
     pub(crate) proc_connector: Option<ProcConnector>,
 }
@@ -59,6 +61,7 @@ impl Programs {
             execs_under_way: AtomicUsize::new(0),
             followed: Mutex::default(),
             exec_times: ExecTimes::default(),
+            schedule_bytes: AtomicU64::new(0),
             proc_connector: proc_connector.ok(),
         }
     }

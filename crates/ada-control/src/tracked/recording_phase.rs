@@ -21,11 +21,16 @@ enum Phase {
 pub(crate) struct RecordingPhase {
     phase: AtomicU8,
     first_ended: AtomicBool,
+    has_enough: AtomicBool,
 }
 
 impl Default for RecordingPhase {
     fn default() -> Self {
-        Self { phase: AtomicU8::new(Phase::Hooking as u8), first_ended: AtomicBool::new(false) }
+        Self {
+            phase: AtomicU8::new(Phase::Hooking as u8),
+            first_ended: AtomicBool::new(false),
+            has_enough: AtomicBool::new(false),
+        }
     }
 }
 
@@ -34,6 +39,16 @@ impl RecordingPhase {
     pub(crate) fn first_has_ended(&self) {
         // Release pairs with Acquire in `is_first_over`: what was learnt of its end is seen too.
         self.first_ended.store(true, Ordering::Release);
+    }
+
+    /// As much was written as there may be.
+    pub(crate) fn set_enough(&self) {
+        self.has_enough.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was.
+    pub(crate) fn has_enough(&self) -> bool {
+        self.has_enough.load(Ordering::Relaxed)
     }
 
     /// From now on nothing is hooked.

@@ -304,7 +304,7 @@ impl TimelineWriter for Firefox<'_> {
         let mut data = Map::from_iter([("type".to_owned(), Value::from("AdaCall"))]);
         put_ending(&mut data, &call.ending);
         for argument in arguments {
-            data.insert(argument.name.into(), format!("{:#x}", argument.value).into());
+            data.insert(argument.name.clone().into(), argument.value.to_json());
         }
         let name = &trace.function(thread, call.function).name;
         self.marker(trace, name, call.start, call.end, &data.into())

@@ -5,6 +5,7 @@ pub(super) mod trace {
 }
 
 pub(super) mod packet {
+    pub(in super::super) const FTRACE_EVENTS: u64 = 1;
     pub(in super::super) const TIMESTAMP: u64 = 8;
     pub(in super::super) const SEQUENCE_ID: u64 = 10;
     pub(in super::super) const TRACK_EVENT: u64 = 11;
@@ -62,4 +63,29 @@ pub(super) mod track {
     pub(in super::super) const THREAD_PID: u64 = 1;
     pub(in super::super) const THREAD_TID: u64 = 2;
     pub(in super::super) const THREAD_NAME: u64 = 5;
+}
+
+pub(super) mod bundle {
+    pub(in super::super) const CPU: u64 = 1;
+    pub(in super::super) const EVENT: u64 = 2;
+}
+
+pub(super) mod ftrace {
+    pub(in super::super) const TIMESTAMP: u64 = 1;
+    pub(in super::super) const PID: u64 = 2;
+    pub(in super::super) const SCHED_SWITCH: u64 = 4;
+}
+
+pub(super) mod sched_switch {
+    pub(in super::super) const PREV_COMM: u64 = 1;
+    pub(in super::super) const PREV_PID: u64 = 2;
+    pub(in super::super) const PREV_PRIO: u64 = 3;
+    pub(in super::super) const PREV_STATE: u64 = 4;
+    pub(in super::super) const NEXT_COMM: u64 = 5;
+    pub(in super::super) const NEXT_PID: u64 = 6;
+    pub(in super::super) const NEXT_PRIO: u64 = 7;
+    /// States, as Linux has them.
+    pub(in super::super) const RUNNABLE: u64 = 0;
+    pub(in super::super) const SLEEPING: u64 = 1;
+    pub(in super::super) const DEAD: u64 = 16;
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::fields::interned::{IID, TEXT};
-use super::message::Message;
+use crate::message::Message;
 
 /// One kind of text.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 mod fields;
 mod interned;
-mod message;
+mod schedule;
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
@@ -11,11 +11,11 @@ use ada_event::{EventSeq, TraceNanos};
 use serde_json::Value;
 
 use crate::lanes::Lanes;
-use crate::model::{Argument, Call, Ending, FunctionIndex, Logical, TraceInfo, TraceThread};
+use crate::message::Message;
+use crate::model::{Argument, ArgumentValue, Call, Ending, FunctionIndex, Logical, TraceInfo, TraceThread};
 use crate::timeline_writer::{ArgumentsAt, TimelineWriter};
 use fields::{annotation, event, interned as names, packet, trace as trace_fields, track};
 use interned::Interned;
-use message::Message;
 
 /// All packets are of one sequence, so that a name is written once.
 const SEQUENCE: u64 = 1;
@@ -169,6 +169,7 @@ impl<'a> Perfetto<'a> {
             "pthread" => "Threads",
             "swift" => "Tasks",
             "gcd" => "Blocks",
+            "go" => "Goroutines",
             _ => "Callbacks",
         };
         let mut descriptor = Message::default();
@@ -229,7 +230,7 @@ impl TimelineWriter for Perfetto<'_> {
             descriptor.message(track::THREAD, &inner);
             self.track(&descriptor)?;
         }
-        Ok(())
+        schedule::packets(trace).into_iter().try_for_each(|packet| self.packet(packet))
     }
 
     fn begin_thread(&mut self, _: &TraceInfo, _: TraceThread) -> io::Result<()> {
@@ -250,9 +251,12 @@ impl TimelineWriter for Perfetto<'_> {
             }
         };
         for argument in arguments {
-            self.annotate(&mut it, argument.name, &mut news, |it| {
-                it.number(annotation::POINTER, argument.value);
-            });
+            match &argument.value {
+                ArgumentValue::Register(value) => self.annotate(&mut it, &argument.name, &mut news, |it| {
+                    it.number(annotation::POINTER, *value);
+                }),
+                ArgumentValue::Attribute(value) => self.annotate_json(&mut it, &argument.name, value, &mut news),
+            }
         }
         self.annotate_ending(&mut it, &call.ending, &mut news);
         for &flow in self.from_calls.get(&(thread, call.seq)).map_or(&[][..], |them| them) {

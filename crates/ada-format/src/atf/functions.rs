@@ -1,6 +1,7 @@
 //! `functions_<module>.tsv`: what a process's images consist of, and what was done with each function.
 //!
-//! A line a function, in the order of their symbol indexes: offset in the image (hex), size, verdict, reason, raw name.
+//! A line a function, in the order of their symbol indexes: offset in the image (hex), size, verdict, reason, raw name, and where
+//! values of its calls were captured, what these are.
 //! Tabs, line ends and backslashes in names are escaped; an unnamed function has an empty name. The first line says
 //! what the file is. With it a session names its functions on any machine.
 
@@ -26,6 +27,8 @@ pub struct FunctionRow {
     pub reason: String,
     /// Its name as the linker saw it; empty where nobody knows.
     pub name: String,
+    /// What is captured of its calls, as `ada-value` writes it; empty for nothing.
+    pub values: String,
 }
 
 /// The name of a module's file.
@@ -37,8 +40,12 @@ pub fn functions_file(module_id: ModuleId) -> String {
 pub fn write_functions(mut out: impl Write, rows: impl IntoIterator<Item = FunctionRow>) -> io::Result<()> {
     writeln!(out, "{TITLE}")?;
     for row in rows {
-        let FunctionRow { offset, size, verdict, reason, name } = row;
-        writeln!(out, "{offset:#x}\t{size}\t{verdict}\t{reason}\t{}", escape(&name))?;
+        let FunctionRow { offset, size, verdict, reason, name, values } = row;
+        write!(out, "{offset:#x}\t{size}\t{verdict}\t{reason}\t{}", escape(&name))?;
+        if !values.is_empty() {
+            write!(out, "\t{}", escape(&values))?;
+        }
+        writeln!(out)?;
     }
     out.flush()
 }
@@ -71,7 +78,8 @@ fn parse_row(line: &str) -> Result<FunctionRow, &'static str> {
     let offset = offset.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok()).map(ImageOffset);
     let size = next()?.parse().map_err(|_| "a size is not a number")?;
     let (verdict, reason, name) = (next()?.to_owned(), next()?.to_owned(), unescape(next()?));
-    Ok(FunctionRow { offset: offset.ok_or("an offset is not a hex number")?, size, verdict, reason, name })
+    let values = next().map(unescape).unwrap_or_default();
+    Ok(FunctionRow { offset: offset.ok_or("an offset is not a hex number")?, size, verdict, reason, name, values })
 }
 
 fn escape(name: &str) -> String {
@@ -107,12 +115,14 @@ mod tests {
             verdict: "skipped".into(),
             reason: "too_short".into(),
             name: name.into(),
+            values: String::new(),
         }
     }
 
     #[test]
     fn a_list_reads_back_whatever_the_names() {
-        let rows = vec![row("main"), row(""), row("a\tb\\c\nd\\")];
+        let captured = FunctionRow { values: "f(x: i32) -> i32".into(), ..row("f") };
+        let rows = vec![row("main"), row(""), captured, row("a\tb\\c\nd\\")];
         let mut bytes = Vec::new();
         write_functions(&mut bytes, rows.clone()).unwrap();
         assert_eq!(read_functions(std::str::from_utf8(&bytes).unwrap()).unwrap(), rows);

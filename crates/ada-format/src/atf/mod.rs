@@ -25,6 +25,7 @@ mod payload;
 mod platform;
 mod preamble;
 mod recording;
+mod schedule;
 mod session;
 mod store;
 
@@ -46,6 +47,7 @@ pub use merge::{Merge, MergedEvent};
 pub use payload::{Arm64Frame, MAX_PROBES, MAX_STACK_WINDOW, Payload, Probes, X86Call, X86Captured, X86Return};
 pub use platform::{Arch, Clock, Os, Platform};
 pub use recording::{DetailWriter, IndexWriter, SessionWriter, SyncPolicy, ThreadWriter};
+pub use schedule::{append_schedule, parse_schedule, read_schedule};
 pub use session::{
     Events, Finding, HeldRecord, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadEvents, ThreadTrace,
 };

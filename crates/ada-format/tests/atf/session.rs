@@ -55,6 +55,18 @@ fn threads_are_merged_by_time_thread_and_position() {
 }
 
 #[test]
+fn where_writing_failed_the_files_are_counted_again() {
+    let output = tempfile::tempdir().unwrap();
+    let mut session = writer(output.path(), 7);
+    let mut thread = session.thread(ThreadId(1)).unwrap();
+    thread.append(&event_at(10, 1)).unwrap();
+    session.finish_thread(thread).unwrap();
+    session.manifest_mut().threads[0].event_count = None;
+    session.count_again();
+    assert_eq!(session.manifest_mut().threads[0].event_count, Some(1));
+}
+
+#[test]
 fn a_session_of_the_same_second_gets_a_number() {
     let output = tempfile::tempdir().unwrap();
     let names: Vec<_> = (0..3).map(|pid| writer(output.path(), pid).path().file_name().unwrap().to_owned()).collect();

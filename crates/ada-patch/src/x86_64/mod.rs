@@ -3,8 +3,10 @@
 mod code_facts;
 mod code_reads;
 mod displaced;
+mod errno;
 mod exits;
 mod flags;
+mod futex;
 mod jump;
 mod known_code;
 mod leaves;
@@ -12,21 +14,25 @@ mod listing;
 mod pieces;
 mod relays;
 mod site;
+mod stack_check;
 mod stub;
 
 pub use code_facts::CodeFacts;
 pub(crate) use code_reads::CodeReads;
 pub use displaced::Displaced;
+pub use errno::errno_place;
 pub(crate) use exits::{MOST_INSTRUCTIONS, can_be_shared, instruction_number, relocate};
 pub(crate) use flags::flags_are_dead;
+pub use futex::futex_call;
 pub(crate) use jump::{JUMP_BYTES, SHORT_JUMP_BYTES, push_jump, short_jump};
 pub(crate) use known_code::{
     fenced, has_pushed_arguments, is_import_stub, is_signal_return, marker_bytes, nop_bytes, padding_lengths,
 };
 pub(crate) use pieces::{Branch, read_piece};
 pub use relays::Relays;
-pub(crate) use site::Site;
-pub(crate) use stub::{External, SharedCode, StubTemplate};
+pub(crate) use site::{Site, stack_check};
+pub(crate) use stack_check::{branch_targets, leaves_by_jump, stack_check_bytes};
+pub(crate) use stub::{External, SharedCode, StubTemplate, stub_bytes};
 
 /// Why code could not be assembled.
 pub(crate) type AssemblyError = iced_x86::IcedError;

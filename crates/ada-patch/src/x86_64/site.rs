@@ -1,11 +1,13 @@
 //! Where in a function the patch goes.
 
 use ada_event::ImageOffset;
+use ada_image::Sources;
 
 use super::displaced::Displaced;
 use super::jump::{JUMP_BYTES, SHORT_JUMP_BYTES};
 use super::known_code::marker_bytes;
 use super::relays::Relays;
+use super::stack_check::stack_check_bytes;
 use crate::SkipReason;
 use crate::image_code::ImageCode;
 
@@ -19,7 +21,7 @@ pub(crate) struct Site {
 
 impl Site {
     /// Where to patch function `index` with these bytes: behind an `endbr64`, so that indirect branches still find it,
-    /// or over it where there is no room behind.
+    /// or over it where there is no room behind; in Go behind the check of the stack.
     pub(crate) fn find(
         code: &ImageCode<'_>,
         relays: &mut Relays,
@@ -27,6 +29,15 @@ impl Site {
         bytes: &[u8],
     ) -> Result<Self, SkipReason> {
         let start = code.functions.functions()[index].start;
+        let check = stack_check(code, start, bytes);
+        if check > 0 {
+            let behind = ImageOffset(start.0 + check as u64);
+            // A loop there would be many calls. No table leads there: the frame is yet to be made.
+            if code.scan.landing(behind).is_branched_to() {
+                return Err(SkipReason::OwnEntryLoop);
+            }
+            return Self::find_at(code, relays, index, behind, &bytes[check..]);
+        }
         let marker = marker_bytes(bytes);
         if marker > 0 {
             let behind = ImageOffset(start.0 + marker as u64);
@@ -41,8 +52,13 @@ impl Site {
 
     /// Where a short jump fits, if there were a relay for it: over the start of a function that has no room for more.
     pub(crate) fn short(code: &ImageCode<'_>, index: usize, bytes: &[u8]) -> Option<Self> {
-        let at = code.functions.functions()[index].start;
-        let displaced = displace(code, index, at, bytes, SHORT_JUMP_BYTES).ok()?;
+        let start = code.functions.functions()[index].start;
+        let check = stack_check(code, start, bytes);
+        let at = ImageOffset(start.0 + check as u64);
+        if check > 0 && code.scan.landing(at).is_branched_to() {
+            return None;
+        }
+        let displaced = displace(code, index, at, &bytes[check..], SHORT_JUMP_BYTES).ok()?;
         Some(Self { at, displaced, relay: None })
     }
 
@@ -62,6 +78,13 @@ impl Site {
         let relay = relays.take(at, code).ok_or(reason)?;
         Ok(Self { at, displaced, relay: Some(relay) })
     }
+}
+
+/// How many bytes at the start of a function check the stack, and may run more than once; `bytes` are its code.
+pub(crate) fn stack_check(code: &ImageCode<'_>, start: ImageOffset, bytes: &[u8]) -> usize {
+    // Other compilers make no such check; what looks like one is something else.
+    let of_go = |index: usize| code.functions.functions()[index].sources.contains(Sources::GO);
+    if code.functions.index_at(start).is_some_and(of_go) { stack_check_bytes(bytes) } else { 0 }
 }
 
 fn displace(

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use ada_event::ImageOffset;
 use ada_image::{FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, ImageCode, PatchPlan, PlannedFunctions, Planner, Relays, Verdict};
+use ada_patch::{CodeScan, ImageCode, PatchPlan, PlannedFunctions, Planner, Verdict};
 
 /// What was planned for a function.
 pub(crate) struct Planned {
@@ -21,17 +21,13 @@ pub(crate) fn plan(bytes: &[u8]) -> Vec<Planned> {
     let unwind = UnwindTable::parse(&image);
     let functions = FunctionTable::discover(&image, &unwind, &[]);
     let scan = CodeScan::of(&image, &functions, &unwind);
-    let mut planner = Planner {
-        code: ImageCode {
-            image: &image,
-            ranges: image.code_ranges(),
-            functions: &functions,
-            unwind: &unwind,
-            scan: &scan,
-        },
-        moving_frames: false,
-        relays: Relays::default(),
-    };
+    let mut planner = Planner::new(ImageCode {
+        image: &image,
+        ranges: image.code_ranges(),
+        functions: &functions,
+        unwind: &unwind,
+        scan: &scan,
+    });
     let mut plan = |index| {
         let (verdict, plan) = planner.plan(index);
         let start = functions.functions()[index].start;
@@ -48,7 +44,7 @@ pub(crate) fn plan_with_exits<R>(bytes: &[u8], then: impl FnOnce(&FunctionTable,
     let scan = CodeScan::of(&image, &functions, &unwind);
     let code =
         ImageCode { image: &image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
-    then(&functions, PlannedFunctions::of(code, false))
+    then(&functions, PlannedFunctions::of(code))
 }
 
 /// A program of `tests/programs/` at the root of the repository, built by `compiler`.

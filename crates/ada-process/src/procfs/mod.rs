@@ -2,11 +2,13 @@
 
 use ada_event::ProcessId;
 
+mod listeners;
 mod process_dir;
 mod process_memory;
 mod stat;
 mod status;
 
+pub use listeners::listeners;
 pub use process_dir::ProcessDir;
 pub use process_memory::ProcessMemory;
 pub use stat::Stat;

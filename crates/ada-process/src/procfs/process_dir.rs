@@ -36,6 +36,11 @@ impl ProcessDir {
         Self { path: self.path.join(format!("task/{tid}")) }
     }
 
+    /// A file of the directory.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
     /// Whether there is such a process, or its status at least.
     pub fn exists(&self) -> bool {
         self.path.exists()
@@ -127,6 +132,12 @@ impl ProcessDir {
     /// The program and its arguments.
     pub fn command_line(&self) -> Vec<String> {
         words_of(&fs::read(self.path.join("cmdline")).unwrap_or_default())
+    }
+
+    /// The control groups that it is in, as paths: one, or one for each hierarchy of the first version.
+    pub fn control_groups(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.path.join("cgroup")).unwrap_or_default();
+        text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).map(str::to_owned).collect()
     }
 
     /// An entry of the vector that the kernel passes to a new program.

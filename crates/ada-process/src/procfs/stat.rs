@@ -28,7 +28,7 @@ impl Stat {
     }
 
     /// When it started, in clock ticks since the machine did.
-    pub(crate) fn started(&self) -> Option<u64> {
+    pub fn started(&self) -> Option<u64> {
         self.field(22)?.parse().ok()
     }
 

@@ -1,6 +1,8 @@
 //! Tasks that were never resumed, and dispatch groups that were never left.
 
-use ada_span::Status;
+use ada_span::gcd::GroupEntry;
+use ada_span::task::{TaskRuntime, WaitKind};
+use ada_span::{Reason, Status};
 use serde_json::json;
 
 use super::{About, Finding};
@@ -16,9 +18,12 @@ pub(super) fn find(about: &About<'_>) -> Vec<Finding> {
 fn never_resumed(about: &About<'_>) -> Vec<Finding> {
     let meta = about.process.tables.meta();
     let mut found = Vec::new();
-    for (index, task) in meta.tasks.iter().enumerate() {
+    let of_swift = meta.tasks.iter().enumerate().filter(|(_, task)| task.runtime() == TaskRuntime::Swift);
+    for (index, task) in of_swift {
         let Some(wait) = about.process.suspensions_of(task).last().filter(|wait| wait.end.is_none()) else { continue };
-        if matches!(task.outcome().status, Status::Completed | Status::Canceled) {
+        let outcome = task.outcome();
+        // Where events are missing, it may have gone on among them.
+        if matches!(outcome.status, Status::Completed | Status::Canceled) || outcome.reason == Reason::Dropped {
             continue;
         }
         let name = Span { process: about.number, kind: SpanKind::Task(index) }.name(about.trace);
@@ -28,7 +33,12 @@ fn never_resumed(about: &About<'_>) -> Vec<Finding> {
             None => "Nobody resumed it before the recording ended.",
             _ => "It was resumed, and did not get to run again.",
         };
-        let mut finding = about.finding("never_resumed", 60.0, title, rationale);
+        // Nobody is left who could resume it.
+        let is_leaked = wait.kind() == WaitKind::Continuation
+            && wait.resume_time.is_none()
+            && matches!(outcome.reason, Reason::ProcessExit | Reason::Crash);
+        let (kind, score) = if is_leaked { ("leaked_continuation", 95.0) } else { ("never_resumed", 60.0) };
+        let mut finding = about.finding(kind, score, title, rationale);
         finding.function = Some(name);
         finding.evidence = vec![
             about.process.refer(Target::Task(task.id)),
@@ -42,13 +52,13 @@ fn never_resumed(about: &About<'_>) -> Vec<Finding> {
 
 fn never_left(about: &About<'_>) -> Vec<Finding> {
     let meta = about.process.tables.meta();
-    let pending = meta.groups.iter().enumerate().filter(|(_, group)| group.remaining() > 0);
+    let remaining = |(index, group)| Some((index, group, GroupEntry::remaining(group)?));
+    let pending = meta.groups.iter().enumerate().filter_map(remaining).filter(|(_, _, remaining)| *remaining > 0);
     pending
-        .map(|(index, group)| {
+        .map(|(index, group, remaining)| {
             let title = format!(
                 "the dispatch group at {:#x} was entered {} times more than it was left",
-                group.address,
-                group.remaining()
+                group.address, remaining
             );
             let rationale = "Whoever waits for it waits for ever, and blocks that it is to notify never run.";
             let mut finding = about.finding("never_left", 55.0, title, rationale);
@@ -58,7 +68,7 @@ fn never_left(about: &About<'_>) -> Vec<Finding> {
                 .map(|target| about.process.refer(target))
                 .collect();
             finding.facts =
-                json!({ "left": group.remaining(), "entered": group.enters, "blocks": group.blocks, "waits": group.waits });
+                json!({ "left": remaining, "entered": group.enters, "blocks": group.blocks, "waits": group.waits });
             finding
         })
         .collect()

@@ -1,13 +1,13 @@
 //! Fatal signals, and what led to them.
 
 use ada_event::{EventSeq, FunctionId, ModuleId, ThreadId};
-use ada_span::Reason;
 use ada_span::table::{Column, Columns};
+use ada_span::{Reason, ThreadIndex};
 use serde_json::json;
 
-use super::ownership::own_functions;
 use super::{About, Finding};
 use crate::error::QueryError;
+use crate::ownership::own_functions;
 use crate::predicate::{Field, Ready, Test, prepare};
 use crate::relation::Op;
 use crate::scan::Matching;
@@ -31,21 +31,26 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         let address = crash.address.map_or_else(String::new, |it| format!(" at address {it}"));
         let title = format!("{} in {code}{address}, thread {}", signal_name(crash.signal), crash.thread);
         let stack: Vec<String> = functions.iter().take(MOST_FRAMES).map(|it| about.process.names.name(*it)).collect();
-        let rationale = if crash.code > 0 {
+        let open = open_calls(about, crash.thread)?;
+        let mut rationale = if crash.code > 0 {
             format!("The processor stopped the program there. Open calls, newest first: {}.", stack.join(", "))
         } else {
             let who = crash.sender_pid.map_or_else(String::new, |pid| format!(" by process {pid}"));
             format!("The signal was sent{who}. Open calls, newest first: {}.", stack.join(", "))
         };
+        let calls = with_values(about, &open)?;
+        if !calls.is_empty() {
+            rationale.push_str(&format!(" They were called so: {}.", calls.join(", ")));
+        }
         let mut finding = match unhandled(about, &functions) {
             Some(kind) => about.finding(kind, 105.0, format!("{} ended the process: {title}", words(kind)), rationale),
             None => about.finding("crash", 100.0, title, rationale),
         };
         finding.function = name;
-        finding.evidence = open_calls(about, crash.thread)?;
+        finding.evidence = open.iter().map(|(thread, seq)| about.frame(*thread, *seq)).collect();
         finding.facts = json!({
             "signal": crash.signal, "code": crash.code, "address": crash.address.map(|it| it.to_string()),
-            "thread_id": crash.thread, "time_ns": crash.time_ns, "stack": stack, "depth": crash.depth,
+            "thread_id": crash.thread, "time_ns": crash.time_ns, "stack": stack, "calls": calls, "depth": crash.depth,
             "registers": crash.registers.iter().map(|(name, it)| (name.clone(), it.to_string().into())).collect::<serde_json::Map<_, _>>(),
         });
         found.push(finding);
@@ -59,7 +64,8 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         let mut finding = about.finding(kind, score, title, rationale);
         let threads = meta.threads.iter().max_by_key(|it| it.facts.last_time);
         if let Some(thread) = threads {
-            finding.evidence = open_calls(about, thread.id)?;
+            let open = open_calls(about, thread.id)?;
+            finding.evidence = open.iter().map(|(thread, seq)| about.frame(*thread, *seq)).collect();
             let event = Target::Event(thread.id, EventSeq(thread.facts.events.saturating_sub(1)));
             finding.evidence.push(about.process.refer(event));
         }
@@ -78,7 +84,7 @@ fn unhandled(about: &About<'_>, open: &[FunctionId]) -> Option<&'static str> {
 fn unhandled_by(raw: &str) -> Option<&'static str> {
     // `std::terminate`, and what `__cxa_throw` calls where no handler is found.
     let is_terminate = raw.starts_with("_ZSt9terminatev") || raw.starts_with("_ZN10__cxxabiv111__terminate");
-    let is_panic = raw.contains("rust_panic_with_hook") || raw.contains("rust_begin_unwind");
+    let is_panic = raw.contains("panic_with_hook") || raw.contains("rust_begin_unwind");
     match (is_terminate, is_panic) {
         (true, _) => Some("uncaught_exception"),
         (_, true) => Some("panic"),
@@ -91,7 +97,7 @@ fn words(kind: &str) -> &'static str {
 }
 
 /// The calls of a thread that the signal ended, newest first.
-fn open_calls(about: &About<'_>, id: ThreadId) -> Result<Vec<String>, QueryError> {
+fn open_calls(about: &About<'_>, id: ThreadId) -> Result<Vec<(ThreadIndex, EventSeq)>, QueryError> {
     let Some(thread) = about.process.tables.meta().thread_index(id) else { return Ok(Vec::new()) };
     let tables = &about.process.tables;
     let test = Test::Compare(Field::Reason, Op::Eq, rusqlite::types::Value::Text(Reason::Crash.word().into()));
@@ -104,10 +110,15 @@ fn open_calls(about: &About<'_>, id: ThreadId) -> Result<Vec<String>, QueryError
     {
         tables.read(block, |column| column == Column::OpenSeq, &mut columns)?;
         let rows = rows.unwrap_or_else(|| (0..columns.rows() as u16).collect());
-        calls.extend(rows.iter().rev().map(|row| about.frame(thread, columns.seq(usize::from(*row)))));
+        calls.extend(rows.iter().rev().map(|row| (thread, columns.seq(usize::from(*row)))));
     }
     calls.truncate(MOST_FRAMES);
     Ok(calls)
+}
+
+/// Those of them whose values were captured.
+fn with_values(about: &About<'_>, open: &[(ThreadIndex, EventSeq)]) -> Result<Vec<String>, QueryError> {
+    open.iter().filter_map(|(thread, seq)| about.call(*thread, *seq).transpose()).collect()
 }
 
 fn parse(text: &str) -> Option<FunctionId> {

@@ -9,10 +9,15 @@ use super::{About, Finding};
 
 /// Some things are kept for the whole life of a program.
 const KEPT_BY_ALL: u64 = 16;
+/// What is taken by a function that was called less often than this, and is less than this, need not grow: `main` takes what the
+/// program needs until it ends.
+const FEW_CALLS: u64 = 8;
+const FEW_THINGS: u64 = 1000;
 
 pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (number, pair) in PAIRS.iter().enumerate() {
+    // Plugins are kept for the whole life of a program; what loading them takes is theirs.
+    for (number, pair) in PAIRS.iter().enumerate().filter(|(_, pair)| pair.what != "libraries") {
         let of_pair = || survey.taken.iter().filter(move |((_, it), _)| *it == number).map(|((own, _), it)| (*own, it));
         let taken: u64 = of_pair().map(|(_, it)| it.taken).sum();
         let given: u64 = of_pair().map(|(_, it)| it.given).sum();
@@ -24,6 +29,11 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
         let mut keepers: Vec<(FunctionIndex, &Taken)> = of_pair()
             .filter(|(own, it)| *own != NOBODY && it.taken > it.given + it.given / 10 + KEPT_BY_ALL / 4)
             .collect();
+        let has_keepers = !keepers.is_empty();
+        keepers.retain(|(own, it)| about.calls(*own) >= FEW_CALLS || it.taken - it.given >= FEW_THINGS);
+        if has_keepers && keepers.is_empty() {
+            continue;
+        }
         keepers.sort_by_key(|(own, it)| (std::cmp::Reverse(it.taken - it.given), *own));
         for (rank, (own, it)) in keepers.iter().take(3).enumerate() {
             let name = about.name(*own);

@@ -1,20 +1,29 @@
 //! What may be wrong with a program, with the reasons and what to look at.
 
+mod advice;
 mod caveats;
 mod concurrency;
+mod contention;
 mod crash;
+mod deadlock;
+mod failed_calls;
+mod goroutines;
 mod leaks;
-mod ownership;
 mod pairs;
+mod raised;
 mod shape;
 mod slow;
 mod survey;
 mod symptom;
 mod threads;
+mod unhandled;
 mod unmatched;
 mod waits;
 
+pub use advice::{Advice, advice};
 pub use caveats::caveats;
+pub use pairs::{is_wait, waits_for_others};
+pub use unhandled::Unhandled;
 
 use ada_event::{EventSeq, ProcessId, TraceNanos};
 use ada_span::ThreadIndex;
@@ -23,15 +32,17 @@ use serde_json::Value;
 
 use crate::cancel::Cancel;
 use crate::error::QueryError;
-use crate::trace::{Trace, TraceProcess};
+use crate::span::{FrameSpan, Span};
+use crate::trace::{Trace, TraceProcess, Wanted};
 
 use survey::Survey;
 
 /// Something worth a look.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What kind: crash, uncaught_exception, panic, terminated, hang, long_wait, leak, slow_outlier, hot_function, unmatched, never_joined, never_resumed,
-    /// never_left, recursion or hot_tiny_function.
+    /// What kind: crash, uncaught_exception, panic, terminated, deadlock, lost_wakeup, lock_held_asleep, hang, long_wait, leak,
+    /// slow_outlier, hot_function, unmatched, never_joined, never_resumed, leaked_continuation, leaked_goroutines, never_left,
+    /// failed_calls, recursion or hot_tiny_function.
     pub kind: &'static str,
     /// How much it matters, from 0 to 100.
     pub score: f64,
@@ -57,13 +68,19 @@ pub fn findings(trace: &Trace, cancel: &Cancel, symptom: Option<&str>) -> Result
     for (number, process) in trace.processes().iter().enumerate() {
         let about = About { trace, cancel, process, number };
         let survey = Survey::of(&about)?;
-        all.extend(crash::find(&about)?);
-        all.extend(waits::find(&about, &survey));
+        let crashes = crash::find(&about)?;
+        all.extend(raised::find(&about, &survey, &crashes));
+        all.extend(crashes);
+        all.extend(failed_calls::find(&about)?);
+        all.extend(deadlock::find(&about)?);
+        all.extend(contention::find(&about)?);
+        all.extend(waits::find(&about, &survey)?);
         all.extend(leaks::find(&about, &survey));
         all.extend(slow::find(&about)?);
         all.extend(unmatched::find(&about)?);
         all.extend(threads::find(&about));
         all.extend(concurrency::find(&about));
+        all.extend(goroutines::find(&about));
         all.extend(shape::find(&about, &survey));
     }
     if let Some(symptom) = symptom {
@@ -99,6 +116,17 @@ impl About<'_> {
 
     fn name(&self, function: FunctionIndex) -> String {
         self.process.label_at(function).map_or_else(String::new, |label| label.name.clone())
+    }
+
+    /// How often a function was called.
+    fn calls(&self, function: FunctionIndex) -> u64 {
+        self.process.tables.meta().functions.get(function.as_usize()).map_or(0, |it| it.spans)
+    }
+
+    /// The call that an event of a thread opens, with its values where these were captured.
+    fn call(&self, thread: ThreadIndex, seq: EventSeq) -> Result<Option<String>, QueryError> {
+        let Some(frame) = FrameSpan::read(&self.process.tables, thread, seq)? else { return Ok(None) };
+        Ok(Span::frame(self.number, frame).call_values(self.trace, Wanted::Captured).map(|call| call.line()))
     }
 
     fn frame(&self, thread: ThreadIndex, seq: EventSeq) -> String {

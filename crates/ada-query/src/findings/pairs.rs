@@ -48,6 +48,15 @@ pub(super) const PAIRS: [Pair; 6] = [
     Pair { what: "libraries", takers: &["dlopen", "dlmopen"], givers: &["dlclose"] },
 ];
 
+/// Whether a function of the program's own only hands on what an allocator gives or takes (`xmalloc`, `my::alloc_node`,
+/// `free_list`): who calls it is who takes. By its name, for `remember` does the same and keeps what it took.
+pub(super) fn hands_on(name: &str) -> bool {
+    const PARTS: [&str; 6] = ["alloc", "strdup", "strndup", "free", "operator new", "operator delete"];
+    let plain = ada_image::without_arguments(name);
+    let last = plain.rsplit("::").next().unwrap_or(plain).to_ascii_lowercase();
+    PARTS.iter().any(|part| last.contains(part))
+}
+
 /// What a function waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wait {
@@ -116,5 +125,30 @@ impl Wait {
             "nanosleep" | "clock_nanosleep" | "usleep" | "sleep" | "thrd_sleep" => Self::Sleep,
             _ => return None,
         })
+    }
+}
+
+/// Whether a function waits for something, by what linkers call it.
+pub fn is_wait(raw: &str) -> bool {
+    Wait::of(raw).is_some()
+}
+
+/// Whether a function waits for what another thread or process does: how long says more of these than of who waits.
+pub fn waits_for_others(raw: &str) -> bool {
+    matches!(Wait::of(raw), Some(Wait::Thread | Wait::Child | Wait::Condition))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrappers_of_allocators_are_known_by_name() {
+        for name in ["xmalloc", "my::alloc_node(int)", "Pool::Allocate", "safe_strdup", "list_free"] {
+            assert!(hands_on(name), "{name}");
+        }
+        for name in ["remember_request", "allow", "main", "malloc_user::push(int)"] {
+            assert!(!hands_on(name), "{name}");
+        }
     }
 }

@@ -18,7 +18,7 @@ const TINY: u64 = 250;
 
 pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
     let mut found = recursion(about, survey);
-    found.extend(hot_tiny(about));
+    found.extend(hot_tiny(about, &survey.is_own));
     found
 }
 
@@ -46,7 +46,7 @@ fn recursion(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
     deep.into_iter().take(3).map(finding).collect()
 }
 
-fn hot_tiny(about: &About<'_>) -> Vec<Finding> {
+fn hot_tiny(about: &About<'_>, is_own: &[bool]) -> Vec<Finding> {
     let meta = about.process.tables.meta();
     let all: u64 = meta.functions.iter().map(|it| it.spans).sum();
     let cost = about.trace.manifest(about.process).and_then(|it| it.hook_cost_ns.as_ref()).map(|it| it.pair);
@@ -54,8 +54,9 @@ fn hot_tiny(about: &About<'_>) -> Vec<Finding> {
         .functions
         .iter()
         .zip((0..).map(FunctionIndex))
-        .filter(|(it, _)| {
-            it.spans >= MANY_CALLS
+        .filter(|(it, index)| {
+            is_own[index.as_usize()]
+                && it.spans >= MANY_CALLS
                 && it.spans as f64 / all.max(1) as f64 >= HOT_SHARE
                 && it.quantile(0.5).is_some_and(|usual| usual < TINY)
         })
@@ -72,9 +73,7 @@ fn hot_tiny(about: &About<'_>) -> Vec<Finding> {
                 nanoseconds((it.spans as f64 * pair) as u64)
             )
         });
-        let rationale = format!(
-            "So short a call costs as much as what it does: inline it, or call it less.{hooks} `ada trace --exclude` leaves it out."
-        );
+        let rationale = format!("So short a call costs as much as what it does.{hooks}");
         let mut finding = about.finding("hot_tiny_function", 8.0 + 20.0 * share, title, rationale);
         finding.function = Some(name);
         finding.evidence = vec![about.process.refer(crate::Target::Function(it.function))];

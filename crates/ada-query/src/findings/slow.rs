@@ -7,9 +7,9 @@ use ada_span::table::{Column, Columns, FunctionIndex};
 use ada_span::{FunctionStats, ThreadIndex};
 use serde_json::json;
 
-use super::ownership::own_functions;
 use super::{About, Finding, nanoseconds};
 use crate::error::QueryError;
+use crate::ownership::own_functions;
 use crate::predicate::{Measure, Ready};
 use crate::scan::Matching;
 use crate::span::{Extent, FrameSpan};
@@ -45,8 +45,9 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         let Some(slow) = Slow::of(about, index, it, &is_own)? else { continue };
         // A slow call is slow in all its callers; the outermost says most, and comes first.
         let is_known = found.iter().any(|known: &Finding| known.function.as_deref() == Some(&about.name(slow.culprit)));
-        if !is_known {
-            found.push(slow.finding(about, index, it, life));
+        // A library's function is slow by what it was called for, which who called it shows.
+        if !is_known && (slow.is_own || found.is_empty()) {
+            found.push(slow.finding(about, index, it, life)?);
         }
     }
     found.extend(hot(about, &is_own));
@@ -107,7 +108,13 @@ impl Slow {
         Ok(winner.map(|(culprit, (_, example))| Self { count, total_ns, culprit, example, is_own }))
     }
 
-    fn finding(&self, about: &About<'_>, function: FunctionIndex, it: &FunctionStats, life: f64) -> Finding {
+    fn finding(
+        &self,
+        about: &About<'_>,
+        function: FunctionIndex,
+        it: &FunctionStats,
+        life: f64,
+    ) -> Result<Finding, QueryError> {
         let (duration, inside, thread, seq) = self.example;
         let (name, culprit) = (about.name(function), about.name(self.culprit));
         let usual = it.quantile(0.5).unwrap_or(0);
@@ -122,8 +129,9 @@ impl Slow {
             title.push_str(&format!("; {} of it in {culprit}", nanoseconds(inside)));
         }
         let share = (self.total_ns as f64 / life).min(1.0);
-        // One slow call of a function that calls nothing is what a busy machine looks like.
-        let may_be_chance = self.count == 1 && self.culprit == function;
+        // A slow call in a thousand, in the function's own code, is what a busy machine looks like.
+        let is_rare = self.count == 1 || self.count.saturating_mul(1000) <= it.timed;
+        let may_be_chance = is_rare && self.culprit == function;
         let base = if self.is_own { 45.0 } else { 20.0 } - if may_be_chance { 20.0 } else { 0.0 };
         let mut rationale = format!(
             "99 % took {} at most. `ada ask why-slow {}` looks into this one.",
@@ -131,16 +139,20 @@ impl Slow {
             about.frame(thread, seq),
         );
         if may_be_chance {
-            rationale.push_str(" It happened once, in its own code: the machine may have been busy elsewhere.");
+            rationale.push_str(" That is rare, and in its own code: the machine may have been busy elsewhere.");
+        }
+        let call = about.call(thread, seq)?;
+        if let Some(call) = &call {
+            rationale.push_str(&format!(" It was {call}."));
         }
         let mut finding = about.finding("slow_outlier", base + 25.0 * share.sqrt(), title, rationale);
         finding.function = Some(culprit);
         finding.evidence = vec![about.frame(thread, seq)];
         finding.facts = json!({
             "outlier": name, "slow_calls": self.count, "slow_total_ns": self.total_ns, "duration_ns": duration,
-            "max_ns": it.max_ns, "p50_ns": usual, "p99_ns": it.quantile(0.99), "calls": it.spans,
+            "max_ns": it.max_ns, "p50_ns": usual, "p99_ns": it.quantile(0.99), "calls": it.spans, "call": call,
         });
-        finding
+        Ok(finding)
     }
 }
 

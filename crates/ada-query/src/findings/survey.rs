@@ -7,9 +7,10 @@ use ada_span::table::{Column, Columns, FunctionIndex};
 use ada_span::{Outcome, Reason, Status, ThreadIndex};
 
 use super::About;
-use super::ownership::own_functions;
-use super::pairs::{PAIRS, Wait};
+use super::pairs::{PAIRS, Wait, hands_on};
+use super::unhandled::Unhandled;
 use crate::error::QueryError;
+use crate::ownership::own_functions;
 use crate::scan::scan_pieces;
 
 /// Nobody of the program's own is above.
@@ -43,6 +44,8 @@ pub(super) struct Survey {
     pub(super) waits: BTreeMap<(FunctionIndex, Wait), Waited>,
     /// By the nearest function of the program's own, and the index of the pair.
     pub(super) taken: BTreeMap<(FunctionIndex, usize), Taken>,
+    /// Panics and exceptions that nobody caught, by the nearest function of the program's own: how many, and the first.
+    pub(super) unhandled: BTreeMap<(Unhandled, FunctionIndex), (u64, (ThreadIndex, EventSeq))>,
     /// How often a function was open at once at most, by its index, and where.
     pub(super) nested: Vec<(u32, (ThreadIndex, EventSeq))>,
     /// Whether a function is the program's own, by its index.
@@ -52,15 +55,22 @@ pub(super) struct Survey {
 /// What a function is to the survey.
 #[derive(Clone, Copy, Default)]
 struct Part {
+    /// Whether who calls it takes what it takes.
+    hands_on: bool,
+    /// Whether it reports a panic: what that takes for the backtrace, it keeps for the next one.
+    is_panic: bool,
     wait: Option<Wait>,
     takes: Option<u8>,
     gives: Option<u8>,
+    unhandled: Option<Unhandled>,
 }
 
 struct Open {
     seq: EventSeq,
     function: FunctionIndex,
     own: FunctionIndex,
+    /// The nearest one of the program's own that keeps what it takes.
+    keeper: FunctionIndex,
     is_in_wait: bool,
     is_in_pair: bool,
 }
@@ -79,7 +89,16 @@ impl Survey {
                 let index = |of: fn(&super::pairs::Pair) -> &'static [&'static str]| {
                     PAIRS.iter().position(|pair| of(pair).contains(&raw)).map(|it| it as u8)
                 };
-                Part { wait: Wait::of(raw), takes: index(|it| it.takers), gives: index(|it| it.givers) }
+                let hands_on = hands_on(&process.names.name(it.function));
+                let is_panic = raw.contains("rust_panic_with_hook") || raw.contains("rust_begin_unwind");
+                Part {
+                    hands_on,
+                    is_panic,
+                    wait: Wait::of(raw),
+                    takes: index(|it| it.takers),
+                    gives: index(|it| it.givers),
+                    unhandled: Unhandled::raised_by(raw),
+                }
             })
             .collect();
         let new = || Self { nested: vec![(0, Default::default()); meta.functions.len()], ..Self::default() };
@@ -120,6 +139,10 @@ impl Survey {
                 let part = parts[index];
                 let above = open.last();
                 let own = if is_own[index] { function } else { above.map_or(NOBODY, |it| it.own) };
+                let keeper = match above.map_or(NOBODY, |it| it.keeper) {
+                    above if is_own[index] && (!part.hands_on || above == NOBODY) => function,
+                    above => above,
+                };
                 let (was_in_wait, was_in_pair) = above.map_or((false, false), |it| (it.is_in_wait, it.is_in_pair));
                 if let Some(wait) = part.wait.filter(|_| !was_in_wait) {
                     let duration = columns.at(Column::Duration, row);
@@ -127,13 +150,16 @@ impl Survey {
                 }
                 // An allocator that calls another takes once.
                 if !was_in_pair && let Some(pair) = part.takes.or(part.gives) {
-                    let taken = self.taken.entry((own, pair.into())).or_default();
+                    let taken = self.taken.entry((keeper, pair.into())).or_default();
                     if part.takes.is_some() {
                         taken.taken += 1;
                         taken.first.get_or_insert((thread, seq));
                     } else {
                         taken.given += 1;
                     }
+                }
+                if let Some(unhandled) = part.unhandled {
+                    self.unhandled.entry((unhandled, own)).or_insert((0, (thread, seq))).0 += 1;
                 }
                 counts[index] += 1;
                 if counts[index] > self.nested[index].0 {
@@ -143,8 +169,9 @@ impl Survey {
                     seq,
                     function,
                     own,
+                    keeper,
                     is_in_wait: was_in_wait || part.wait.is_some(),
-                    is_in_pair: was_in_pair || part.takes.is_some() || part.gives.is_some(),
+                    is_in_pair: was_in_pair || part.is_panic || part.takes.is_some() || part.gives.is_some(),
                 });
             }
         }
@@ -165,6 +192,10 @@ impl Survey {
             sum.taken += more.taken;
             sum.given += more.given;
             sum.first = sum.first.or(more.first);
+        }
+        for (key, (count, first)) in other.unhandled {
+            let sum = self.unhandled.entry(key).or_insert((0, first));
+            *sum = (sum.0 + count, sum.1.min(first));
         }
         for (most, other) in self.nested.iter_mut().zip(other.nested) {
             if other.0 > most.0 {

@@ -3,10 +3,20 @@
 use super::Finding;
 
 /// Words, or beginnings of words, and what they mean.
-const WORDS: [(&[&str], &[&str]); 7] = [
+const WORDS: [(&[&str], &[&str]); 8] = [
     (
         &["hang", "hung", "stuck", "deadlock", "freez", "froze", "block", "respond", "lock", "wait"],
-        &["hang", "long_wait", "never_joined", "never_resumed", "never_left"],
+        &[
+            "deadlock",
+            "lost_wakeup",
+            "hang",
+            "lock_held_asleep",
+            "long_wait",
+            "never_joined",
+            "never_resumed",
+            "leaked_goroutines",
+            "never_left",
+        ],
     ),
     (&["leak", "memory", "grow", "oom", "descriptor", "handle", "exhaust"], &["leak", "never_joined"]),
     (
@@ -14,6 +24,10 @@ const WORDS: [(&[&str], &[&str]); 7] = [
         &["slow_outlier", "hot_function", "long_wait", "hot_tiny_function"],
     ),
     (&["crash", "segv", "segfault", "signal", "abort", "core", "die", "kill", "fault"], &["crash", "recursion"]),
+    (
+        &["fail", "error", "errno", "denied", "permission", "refuse", "connect", "missing", "file", "open", "network"],
+        &["failed_calls"],
+    ),
     (&["exception", "throw", "panic", "unwind", "catch"], &["unmatched", "crash"]),
     (&["recurs", "overflow", "deep", "stack"], &["recursion", "crash"]),
     (&["cpu", "hot", "busy", "overhead", "burn"], &["hot_function", "hot_tiny_function"]),

@@ -1,17 +1,24 @@
 //! Threads that waited long, or for ever.
 
+use std::collections::BTreeMap;
+
+use ada_span::table::FunctionIndex;
+use ada_span::wait::{WaitKind, WaitSpan};
 use serde_json::json;
 
 use super::pairs::Wait;
 use super::survey::{NOBODY, Survey};
 use super::{About, Finding, nanoseconds};
+use crate::error::QueryError;
+use crate::waits::CallPlaces;
 
 /// A wait that is this share of the process's life, in percent, is worth a look.
 const LONG_SHARE: u64 = 5;
 /// Shorter waits never are.
 const SHORTEST: u64 = 1_000_000;
 
-pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
+pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, QueryError> {
+    let holders = Holders::of(about)?;
     let life = about.lifetime().max(1);
     let stuck_on_locks: u64 =
         survey.waits.iter().filter(|((_, wait), _)| *wait == Wait::Lock).map(|(_, it)| it.unfinished).sum();
@@ -45,6 +52,9 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
                 Wait::Lock => "Whoever holds the lock did not let go of it. Look at who locked it last.",
                 _ => "This is usual for a pool of threads, and a hang where something was to come.",
             });
+            if wait == Wait::Lock {
+                rationale.push_str(&holders.sentence(about, own));
+            }
             let mut finding = about.finding("hang", score, title, rationale);
             finding.function = (own != NOBODY).then_some(who);
             finding.evidence = vec![about.frame(thread, seq)];
@@ -57,18 +67,22 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
         if is_long {
             let share = (waited.total_ns as f64 / life as f64).min(1.0);
             let base = match wait {
-                Wait::Lock => 50.0,
+                // Threads that stand in line for a lock do nothing at all.
+                Wait::Lock => 60.0,
                 Wait::Input | Wait::Child | Wait::Sleep => 35.0,
                 Wait::Condition => 25.0,
                 Wait::Thread => 15.0,
             };
             let title =
                 format!("{who} waited {} for {} in {} calls", nanoseconds(waited.total_ns), wait.words(), waited.count);
-            let rationale = format!(
+            let mut rationale = format!(
                 "That is {:.0} % of the process's life (over all threads); the longest wait took {}.",
                 waited.total_ns as f64 / life as f64 * 100.0,
                 nanoseconds(duration)
             );
+            if wait == Wait::Lock {
+                rationale.push_str(&holders.sentence(about, own));
+            }
             let mut finding = about.finding("long_wait", base + 15.0 * share, title, rationale);
             finding.function = (own != NOBODY).then_some(who);
             finding.evidence = vec![about.frame(thread, seq)];
@@ -76,5 +90,34 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
             found.push(finding);
         }
     }
-    found
+    Ok(found)
+}
+
+/// For whom functions waited: by the function that waited and the one that had taken the lock, the time.
+struct Holders(BTreeMap<FunctionIndex, BTreeMap<FunctionIndex, u64>>);
+
+impl Holders {
+    fn of(about: &About<'_>) -> Result<Self, QueryError> {
+        let waits = &about.process.tables.meta().waits;
+        let is_lock = |wait: &&WaitSpan| matches!(wait.kind(), WaitKind::Mutex | WaitKind::ReadWriteLock);
+        let places = CallPlaces::of_waits(about.trace, about.process, waits.iter().filter(is_lock))?;
+        let mut times: BTreeMap<FunctionIndex, BTreeMap<FunctionIndex, u64>> = BTreeMap::new();
+        for wait in waits.iter().filter(is_lock) {
+            let held = wait.holder.zip(wait.hold_seq).and_then(|(thread, seq)| places.get(thread, seq));
+            if let Some((waited, held)) = places.get(wait.thread, wait.seq).zip(held) {
+                let sum = times.entry(waited).or_default().entry(held).or_default();
+                *sum = sum.saturating_add(wait.duration());
+            }
+        }
+        Ok(Self(times))
+    }
+
+    /// Who held the lock for most of the time.
+    fn sentence(&self, about: &About<'_>, waited: FunctionIndex) -> String {
+        let most = self.0.get(&waited).and_then(|held| held.iter().max_by_key(|(_, time)| **time));
+        let sentence = |(held, time): (&FunctionIndex, &u64)| {
+            format!(" For {} of it the lock had been taken in {}.", nanoseconds(*time), about.name(*held))
+        };
+        most.map(sentence).unwrap_or_default()
+    }
 }

@@ -6,12 +6,13 @@ use std::borrow::Cow;
 
 use ada_event::ThreadId;
 use ada_span::Reason;
+use ada_span::state::ThreadState;
 use ada_span::table::Column;
 
 use super::runtime_span::RuntimeSpan;
 use super::value::SpanValue;
 use crate::doc::{ColumnDoc, Kind, plain, pushed};
-use crate::trace::{FunctionLabel, Target, Trace, TraceProcess};
+use crate::trace::{CallValues, FunctionLabel, Target, Trace, TraceProcess, Wanted};
 
 /// A span whose columns are asked for.
 struct Asked<'a, 's, S: ?Sized> {
@@ -23,6 +24,25 @@ struct Asked<'a, 's, S: ?Sized> {
 impl<'a, S: RuntimeSpan + ?Sized> Asked<'a, '_, S> {
     fn thread_id(&self) -> ThreadId {
         self.process.thread_id(self.span.thread())
+    }
+
+    /// What the call was made with, if that was captured.
+    fn call(&self) -> Option<CallValues> {
+        if self.span.is_logical() {
+            return None;
+        }
+        let (function, open) = (self.span.function(self.process)?, self.span.open_seq()?);
+        let events = (open, self.span.close_seq());
+        CallValues::of(self.trace, self.process, function, self.span.thread(), events, Wanted::Captured)
+    }
+
+    /// How long its thread was in a state meanwhile, where that is known of the whole time.
+    fn in_state(&self, state: ThreadState) -> SpanValue<'a> {
+        let (start, thread) = (self.span.start(), self.span.thread());
+        let end = start.saturating_add(self.span.duration());
+        let stays = thread == self.span.end_thread() && self.span.stays_on_thread(self.process);
+        let times = if stays { self.process.known_state_times(thread, start, end) } else { None };
+        SpanValue::maybe(times.map(|times| times.of(state)))
     }
 
     #[inline]
@@ -167,6 +187,18 @@ span_columns! {
     Confidence: Real, plain, Tables, "confidence", needs [],
         "how sure the match of a logical span with its creation is, from 0 to 1",
         |it| it.span.confidence().map_or(SpanValue::Nothing, |percent| SpanValue::Share(percent as f64 / 100.0));
+    Call: Text, plain, Everywhere, "call", needs [OpenSeq CloseDelta Function],
+        "the call with its arguments and result, where these were captured: open(\"/etc/passwd\", O_RDONLY) = 3",
+        |it| it.call().map_or(SpanValue::Nothing, |call| SpanValue::text(call.line()));
+    OnCpu: Integer, plain, Everywhere, "on_cpu_ns", needs [OpenSeq Start Duration],
+        "how long its thread was on a processor meanwhile; null where the kernel did not tell, and of what leaves its thread",
+        |it| it.in_state(ThreadState::Running);
+    Ready: Integer, plain, Everywhere, "ready_ns", needs [OpenSeq Start Duration],
+        "how long it could have run, and others had the processors",
+        |it| it.in_state(ThreadState::Ready);
+    Blocked: Integer, plain, Everywhere, "blocked_ns", needs [OpenSeq Start Duration],
+        "how long it waited, until it ran again",
+        |it| it.in_state(ThreadState::Blocked);
 }
 
 impl SpanColumn {

@@ -134,6 +134,10 @@ impl<C: FrameColumns> Frame<C> {
 }
 
 impl<C: FrameColumns> RuntimeSpan for Frame<C> {
+    fn stays_on_thread(&self, process: &TraceProcess) -> bool {
+        self.open_seq().is_none_or(|seq| !process.is_of_task(self.thread(), seq))
+    }
+
     #[inline]
     fn runtime(&self, process: &TraceProcess) -> &'static str {
         process.runtime

@@ -22,10 +22,10 @@ pub(crate) use value::SpanValue;
 
 use ada_event::{FunctionId, TraceNanos};
 use ada_span::concurrency::Context;
-use ada_span::table::Meta;
+use ada_span::table::{Columns, Meta};
 use ada_span::{Corrected, Outcome, ThreadIndex};
 
-use crate::trace::{Reference, Target, Trace, TraceProcess};
+use crate::trace::{CallValues, Reference, Target, Trace, TraceProcess, Wanted};
 
 use runtime_span::RuntimeSpan;
 
@@ -79,6 +79,11 @@ impl Span {
     /// A call of a process.
     pub fn frame(process: usize, frame: FrameSpan) -> Self {
         Self { process, kind: SpanKind::Frame(frame) }
+    }
+
+    /// The call in a row of a block of which all columns were read.
+    pub(crate) fn of_row(process: usize, thread: ThreadIndex, columns: &Columns, row: usize) -> Self {
+        Self::frame(process, FrameSpan::of_row(thread, columns, row))
     }
 
     /// The logical spans of a process, runtime after runtime.
@@ -178,6 +183,14 @@ impl Span {
     /// What people call it.
     pub fn name(&self, trace: &Trace) -> String {
         self.value(trace, SpanColumn::Name).into_text()
+    }
+
+    /// What it was called with and gave back, if it is a call of which that is known.
+    pub fn call_values(&self, trace: &Trace, wanted: Wanted) -> Option<CallValues> {
+        let SpanKind::Frame(frame) = &self.kind else { return None };
+        let process = self.process_in(trace);
+        let function = RuntimeSpan::function(frame, process)?;
+        CallValues::of(trace, process, function, frame.thread, (frame.seq(), frame.close_seq()), wanted)
     }
 
     /// What references call it.

@@ -107,6 +107,11 @@ pub(crate) trait RuntimeSpan {
         self.thread()
     }
 
+    /// Whether it has its thread to itself from its start to its end, as far as calls around it and inside it do not.
+    fn stays_on_thread(&self, _process: &TraceProcess) -> bool {
+        true
+    }
+
     /// The ids of the threads that it ran on, in their order.
     fn thread_ids(&self, process: &TraceProcess) -> Vec<ThreadId> {
         vec![process.thread_id(self.thread())]

@@ -1,11 +1,12 @@
-//! Swift tasks.
+//! Tasks: Swift's, and goroutines.
 
 use std::borrow::Cow;
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 use ada_span::ThreadIndex;
 use ada_span::concurrency::Context;
-use ada_span::swift::{Suspension, TaskEnd, TaskSpan, WaitKind};
+use ada_span::gcd::qos_word;
+use ada_span::task::{Suspension, TaskEnd, TaskRuntime, TaskSpan, WaitKind};
 use serde_json::{Map, Value, json};
 
 use super::runtime_span::{Basics, RuntimeSpan, hex};
@@ -14,7 +15,7 @@ use crate::trace::{Target, TraceProcess, plain_name};
 
 impl RuntimeSpan for TaskSpan {
     fn runtime(&self, _process: &TraceProcess) -> &'static str {
-        "swift"
+        TaskSpan::runtime(self).word()
     }
 
     fn target(&self, _process: &TraceProcess) -> Target {
@@ -29,7 +30,7 @@ impl RuntimeSpan for TaskSpan {
     fn name<'a>(&self, process: &'a TraceProcess) -> Option<Cow<'a, str>> {
         Some(match self.label(process) {
             Some(label) => plain_name(label.into_owned().name).into(),
-            None => format!("task {}", self.id).into(),
+            None => numbered(self).into(),
         })
     }
 
@@ -60,12 +61,16 @@ impl RuntimeSpan for TaskSpan {
         self.end_thread.unwrap_or(self.thread)
     }
 
+    fn stays_on_thread(&self, _process: &TraceProcess) -> bool {
+        false
+    }
+
     fn thread_ids(&self, process: &TraceProcess) -> Vec<ThreadId> {
         process.threads_of(self)
     }
 
     fn correlation_key(&self, _process: &TraceProcess) -> Option<String> {
-        Some(format!("task {}", self.id))
+        Some(numbered(self))
     }
 
     fn evidence(&self, process: &TraceProcess) -> Vec<Target> {
@@ -88,14 +93,23 @@ impl RuntimeSpan for TaskSpan {
         let mut put = |name: &str, value: Value| attributes.insert(name.to_owned(), value);
         put("task_id", self.id.into());
         put("kind", self.kind().word().into());
+        put("priority", priority(self.priority));
         put("create_ns", time(self.create_time));
         put("create_span_id", refer(creation(self, process)));
+        if let Some(function) = self.create_function {
+            put("create_function", process.names.name(function).into());
+            put("create_function_id", refer(Some(Target::Function(function))));
+        }
         put("creator_thread_id", process.known_thread_id(self.create_thread).map(|id| id.0).into());
         put("ready_ns", time(self.ready_time));
         let latency = self.create_time.filter(|_| self.runs > 0).map(|time| self.start.since(time));
         put("start_latency_ns", latency.into());
         put("running_ns", self.running_ns.into());
         put("suspended_ns", self.suspended_ns.into());
+        if let Some(count) = known(self.system_calls) {
+            put("system_calls", count.into());
+            put("system_call_ns", self.system_call_ns.into());
+        }
         put("run_count", self.runs.into());
         put("suspension_count", self.suspensions.into());
         if self.end_how() != TaskEnd::None {
@@ -111,13 +125,23 @@ impl RuntimeSpan for TaskSpan {
             |run| json!({ "thread_id": process.thread_id(run.thread).0, "start_ns": run.start.0, "end_ns": run.end.0 }),
         );
         put("runs", runs.collect());
-        put("suspensions", process.suspensions_of(self).iter().map(|wait| suspension(wait, process)).collect());
+        let is_of_go = TaskSpan::runtime(self) == TaskRuntime::Go;
+        let waits = process.suspensions_of(self).iter();
+        put("suspensions", waits.map(|wait| suspension(wait, is_of_go, process)).collect());
         attributes
     }
 
     /// What hooks took on the threads that a task runs on is not what they took of its waits.
     fn run(&self) -> Option<(EventSeq, Option<EventSeq>)> {
         None
+    }
+}
+
+/// What a task is called that has no better name.
+fn numbered(task: &TaskSpan) -> String {
+    match TaskSpan::runtime(task) {
+        TaskRuntime::Swift => format!("task {}", task.id),
+        TaskRuntime::Go => format!("goroutine {}", task.id),
     }
 }
 
@@ -128,7 +152,7 @@ fn creation(task: &TaskSpan, process: &TraceProcess) -> Option<Target> {
 }
 
 /// A wait: what for, and who ended it.
-fn suspension(wait: &Suspension, process: &TraceProcess) -> Value {
+fn suspension(wait: &Suspension, is_of_go: bool, process: &TraceProcess) -> Value {
     let mut record = json!({
         "kind": wait.kind().word(),
         "start_ns": wait.start.0,
@@ -136,14 +160,23 @@ fn suspension(wait: &Suspension, process: &TraceProcess) -> Value {
         "duration_ns": wait.end.map(|end| end.since(wait.start)),
         "ready_ns": wait.ready_time.map(|time| time.0),
     });
-    if let Some(key) = known(wait.key) {
+    if let Some(key) = known(wait.key).filter(|key| !is_of_go || *key != 0) {
         let (name, value) = match wait.kind() {
             WaitKind::Task => ("task_span_id", process.refer(Target::Task(key)).into()),
             WaitKind::Group => ("group", hex(key)),
+            WaitKind::Executor if wait.is_main == 1 => ("executor", "MainActor".into()),
             WaitKind::Executor => ("executor", executor(key)),
-            _ => ("continuation", hex(key)),
+            WaitKind::Continuation | WaitKind::Yield | WaitKind::Sleep if !is_of_go => ("continuation", hex(key)),
+            _ => ("object", hex(key)),
         };
         record[name] = value;
+    }
+    if let Some(function) = wait.awaiting {
+        record["awaiting"] = plain_name(process.names.name(function)).into();
+        record["awaiting_function"] = process.refer(Target::Function(function)).into();
+    }
+    if wait.is_cut == 1 {
+        record["uncertain"] = true.into();
     }
     if let Some((thread, seq)) = wait.resume_thread.zip(wait.resume_seq) {
         let id = process.thread_id(thread);
@@ -155,6 +188,14 @@ fn suspension(wait: &Suspension, process: &TraceProcess) -> Value {
         record["resumer_span_id"] = resumer.map(|target| process.refer(target)).into();
     }
     record
+}
+
+/// A priority by the name that Swift has for it, or as a number.
+fn priority(value: u64) -> Value {
+    match qos_word(value) {
+        Some(word) => word.into(),
+        None => known(value).filter(|value| *value > 0).into(),
+    }
 }
 
 /// An executor: nothing is the pool of threads, anything else an actor, or the main thread.

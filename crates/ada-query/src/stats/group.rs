@@ -65,7 +65,9 @@ pub(super) fn parse_parts(text: &str) -> Result<Vec<Part>, QueryError> {
 pub(super) struct Sums {
     pub(super) count: u64,
     pub(super) total: u64,
-    pub(super) self_ns: u64,
+    self_ns: u64,
+    /// How many have no time of their own.
+    logical: u64,
     pub(super) least: u64,
     pub(super) most: u64,
     durations: Option<Histogram>,
@@ -73,7 +75,7 @@ pub(super) struct Sums {
 
 impl Default for Sums {
     fn default() -> Self {
-        Self { count: 0, total: 0, self_ns: 0, least: u64::MAX, most: 0, durations: None }
+        Self { count: 0, total: 0, self_ns: 0, logical: 0, least: u64::MAX, most: 0, durations: None }
     }
 }
 
@@ -98,12 +100,18 @@ impl Sums {
         self.count += other.count;
         self.total = self.total.wrapping_add(other.total);
         self.self_ns = self.self_ns.wrapping_add(other.self_ns);
+        self.logical += other.logical;
         self.least = self.least.min(other.least);
         self.most = self.most.max(other.most);
         match (&mut self.durations, &other.durations) {
             (Some(durations), Some(more)) => durations.merge(more),
             (durations, _) => *durations = None,
         }
+    }
+
+    /// Threads, tasks and the like have no time of their own.
+    pub(super) fn self_ns(&self) -> Option<u64> {
+        (self.count > self.logical).then_some(self.self_ns)
     }
 
     pub(super) fn quantile(&self, share: f64) -> Option<u64> {
@@ -166,7 +174,7 @@ pub(super) fn aggregate(
         plans.push(Plan { ready: prepare(test, trace, process), finds });
     }
     // Threads and callbacks are few, and added one by one; they come first, so that their values are numbered.
-    let mut logical: Vec<([u64; MOST_PARTS], u64, u64)> = Vec::new();
+    let mut logical: Vec<([u64; MOST_PARTS], u64)> = Vec::new();
     for process in 0..trace.processes().len() {
         for span in Span::logical(trace, process) {
             shared.cancel.check()?;
@@ -181,7 +189,7 @@ pub(super) fn aggregate(
                         value => dictionary.number(stepped(value, part.step)),
                     };
                 }
-                logical.push((key, span.duration(trace), 0));
+                logical.push((key, span.duration(trace)));
             }
         }
     }
@@ -195,8 +203,10 @@ pub(super) fn aggregate(
     });
     let shape = Shape { parts: parts.len(), dense, wants_quantiles };
     let mut groups = Groups::new(&shape);
-    for (key, duration, self_ns) in logical {
-        groups.sums(&shape, key)?.add(duration, self_ns);
+    for (key, duration) in logical {
+        let sums = groups.sums(&shape, key)?;
+        sums.add(duration, 0);
+        sums.logical += 1;
     }
     for (process, plan) in trace.processes().iter().zip(&plans) {
         let blocks: Vec<usize> = (0..process.tables.meta().blocks.len())

@@ -3,6 +3,7 @@
 
 mod condition;
 mod group;
+mod grouped;
 
 use rusqlite::types::Value;
 
@@ -14,6 +15,7 @@ use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number};
 use crate::shared::Shared;
 
 use group::{MOST_PARTS, aggregate, parse_parts};
+pub(crate) use grouped::grouped;
 
 const KEYS: usize = MOST_PARTS;
 const P50: usize = KEYS + 6;
@@ -32,7 +34,7 @@ impl Described for Stats {
             plain("key4", Kind::Text, "of the fourth"),
             plain("count", Kind::Integer, "how many spans"),
             plain("total_ns", Kind::Integer, "their durations together"),
-            plain("self_ns", Kind::Integer, "their time in themselves together"),
+            plain("self_ns", Kind::Integer, "their time in themselves together; none of threads and the like"),
             plain("min_ns", Kind::Integer, "the shortest"),
             plain("max_ns", Kind::Integer, "the longest"),
             plain("avg_ns", Kind::Real, "the mean"),
@@ -86,7 +88,7 @@ impl Relation for Stats {
             row.extend([
                 number(sums.count),
                 number(sums.total),
-                number(sums.self_ns),
+                maybe(sums.self_ns(), number),
                 number(sums.least),
                 number(sums.most),
                 Value::Real(sums.total as f64 / sums.count.max(1) as f64),

@@ -6,7 +6,7 @@ use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
 use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
-use crate::trace::{CausalLink, causal_links};
+use crate::trace::{CausalLink, TraceProcess, causal_links};
 
 /// Causal edges between spans.
 pub(super) struct Links;
@@ -21,7 +21,7 @@ impl Described for Links {
             plain(
                 "kind",
                 Kind::Text,
-                "create (call to thread), join (thread to waiting call), cancel, callback (call to callback), task (call to task), submit (call to block)",
+                "create (call to thread), join (thread to waiting call), cancel, callback (call to callback), task (call to task), submit (call to block), wake (call that ended a wait to the call that waited), hold (call that took a lock to the call that waited for it)",
             ),
             plain("from_span_id", Kind::Text, "the cause"),
             plain("to_span_id", Kind::Text, "the effect"),
@@ -72,8 +72,9 @@ impl Relation for Links {
     }
 
     fn expect(shared: &Shared, _: &[(usize, Op)]) -> f64 {
-        let links = |process: &crate::TraceProcess| {
-            process.tables.meta().pthreads.len() * 2 + process.tables.meta().callbacks.len()
+        let links = |process: &TraceProcess| {
+            let meta = process.tables.meta();
+            meta.pthreads.len() * 2 + meta.callbacks.len() + meta.waits.len() * 2
         };
         shared.trace.processes().iter().map(links).sum::<usize>() as f64
     }

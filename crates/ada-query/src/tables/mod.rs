@@ -1,16 +1,20 @@
 //! The tables.
 
+mod arguments;
 mod details;
 mod drops;
 mod events;
 mod functions;
 mod hooks;
 mod links;
+mod locks;
 mod modules;
 mod processes;
 mod schema;
 mod spans;
+mod states;
 mod threads;
+mod waits;
 mod windows;
 
 use rusqlite::Connection;
@@ -47,7 +51,11 @@ tables![
     drops::Drops,
     windows::Windows,
     details::Details,
+    arguments::Arguments,
     links::Links,
+    waits::Waits,
+    locks::Locks,
+    states::States,
     Ancestors,
     Descendants,
     Overlaps,

@@ -1,5 +1,7 @@
 //! `threads`.
 
+use ada_event::TraceNanos;
+use ada_span::state::ThreadState;
 use ada_span::{NONE, Reason, ThreadIndex};
 use rusqlite::types::Value;
 
@@ -8,7 +10,14 @@ use crate::error::QueryError;
 use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
 use crate::span::{join_wait, mode};
-use crate::trace::Target;
+use crate::trace::{Target, TraceProcess};
+
+/// How long a thread was in each state between two moments.
+fn in_states(process: &TraceProcess, thread: ThreadIndex, start: TraceNanos, end: TraceNanos) -> [Value; 3] {
+    let times = process.known_state_times(thread, start, end);
+    let states = [ThreadState::Running, ThreadState::Ready, ThreadState::Blocked];
+    states.map(|state| maybe(times.map(|times| times.of(state)), number))
+}
 
 /// Threads, those that share an id one by one.
 pub(super) struct Threads;
@@ -54,6 +63,13 @@ impl Described for Threads {
             plain("handle", Kind::Text, "its pthread_t, in hex"),
             plain("tid", Kind::Integer, "the kernel's id"),
             plain("confidence", Kind::Real, "how sure the match with its creation is, from 0 to 1"),
+            plain(
+                "on_cpu_ns",
+                Kind::Integer,
+                "how long of its life it was on a processor; null where that is not known",
+            ),
+            plain("ready_ns", Kind::Integer, "how long it could have run, and others had the processors"),
+            plain("blocked_ns", Kind::Integer, "how long it waited, until it ran again"),
         ],
         parameters: &[],
     };
@@ -99,7 +115,9 @@ impl Relation for Threads {
                         ("lifetime_ns", number(facts.end_time.since(facts.first_time))),
                         ("level", number(0_u64)),
                     ];
-                    for (name, value) in known {
+                    let [on_cpu, ready, blocked] = in_states(process, index, facts.first_time, facts.end_time);
+                    let states = [("on_cpu_ns", on_cpu), ("ready_ns", ready), ("blocked_ns", blocked)];
+                    for (name, value) in known.into_iter().chain(states) {
                         if let Some(at) = Self::DOC.columns.iter().position(|column| column.name == name) {
                             row[at] = value;
                         }
@@ -146,6 +164,7 @@ impl Relation for Threads {
                             percent => Value::Real(percent as f64 / 100.0),
                         },
                     ]);
+                    row.extend(in_states(process, index, span.start, span.end));
                     rows.push(row);
                 }
             }

@@ -2,6 +2,7 @@
 
 use ada_event::{EventSeq, TraceNanos};
 use ada_span::table::Meta;
+use ada_span::wait::{Doubt, WaitKind};
 use ada_span::{NONE, ThreadIndex};
 
 use super::reference::Target;
@@ -9,7 +10,7 @@ use super::reference::Target;
 /// An edge.
 #[derive(Clone, Copy, Debug)]
 pub struct CausalLink {
-    /// `create`, `join`, `cancel`, `callback`, `task`, `resume` or `submit`.
+    /// `create`, `join`, `cancel`, `callback`, `task`, `resume`, `submit`, `wake` or `hold`.
     pub kind: &'static str,
     /// The cause.
     pub from: CausalEnd,
@@ -17,7 +18,7 @@ pub struct CausalLink {
     pub to: CausalEnd,
     /// How sure the match is, in percent.
     pub confidence: Option<u64>,
-    /// Whether the effect came about: a block that never ran was submitted in vain.
+    /// Whether the effect came about, after its cause: a block that never ran was submitted in vain.
     has_effect: bool,
 }
 
@@ -87,5 +88,22 @@ pub fn causal_links(meta: &Meta) -> Vec<CausalLink> {
         let has_effect = span.has_run();
         links.extend(from.map(|from| CausalLink { kind: "submit", from, to: own, confidence, has_effect }));
     }
+    for wait in &meta.waits {
+        let to = |time: TraceNanos| call(Some(wait.thread), Some(wait.seq), Some(time));
+        let is_sure = !wait.doubts().has(Doubt::SeveralWakers);
+        let waker = wait.waker.filter(|_| wait.kind() != WaitKind::Join);
+        let wake = call(waker, wait.wake_seq, wait.wake_time).zip(to(wait.end));
+        let hold = call(wait.holder, wait.hold_seq, wait.hold_start).zip(to(wait.start));
+        let certainty = if is_sure { 100 } else { ONE_OF_SEVERAL };
+        for (kind, ends, confidence) in [("wake", wake, certainty), ("hold", hold, 100)] {
+            links.extend(ends.map(|(from, to)| {
+                let has_effect = from.time <= to.time;
+                CausalLink { kind, from, to, confidence: Some(confidence), has_effect }
+            }));
+        }
+    }
     links
 }
+
+/// How sure it is that a wait was ended by the last of several calls, in percent.
+const ONE_OF_SEVERAL: u64 = 30;

@@ -4,19 +4,27 @@
 //! made their derived tables; from here on nothing is written.
 
 mod call_runtime;
+mod call_signature;
+mod call_values;
 mod causality;
 mod life;
 mod names;
 mod plain_names;
 mod process;
+mod recorded_call;
+mod recorded_states;
 mod reference;
 mod switched;
+mod thread_states;
+mod unknown_goroutines;
 
+pub use call_values::{CallValues, NamedValue};
 pub use causality::{CausalEnd, CausalLink, causal_links};
 pub use life::Life;
 pub use names::{Code, Names};
 pub(crate) use plain_names::plain_name;
 pub use process::{FunctionLabel, TraceProcess};
+pub use recorded_call::Wanted;
 pub use reference::{Reference, Target};
 pub use switched::{Switched, Unrecorded};
 

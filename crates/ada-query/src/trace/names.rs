@@ -16,8 +16,8 @@ struct Module {
     file_name: String,
     path: String,
     build_id: Option<Vec<u8>>,
-    /// What the loader added to each address.
-    load_base: Option<u64>,
+    /// What the loader added to each address, of each copy of it.
+    load_bases: Vec<u64>,
     functions: Vec<FunctionRow>,
 }
 
@@ -42,7 +42,7 @@ impl Names {
                 file_name: file_name.unwrap_or_default(),
                 path: module.path.clone(),
                 build_id: module.build_id.as_ref().map(|id| id.0.clone()),
-                load_base: module.load_base.map(|base| base.0),
+                load_bases: module.load_base.iter().chain(&module.other_load_bases).map(|base| base.0).collect(),
                 functions,
             };
             (module.module_id, found)
@@ -82,6 +82,13 @@ impl Names {
         self.modules.values().flat_map(|module| &module.functions)
     }
 
+    /// All functions with their ids.
+    pub fn all(&self) -> impl Iterator<Item = (FunctionId, &FunctionRow)> {
+        self.modules.iter().flat_map(|(&id, module)| {
+            module.functions.iter().zip(0..).map(move |(row, index)| (FunctionId::new(id, index), row))
+        })
+    }
+
     /// A module's functions in the order of their symbol indexes.
     pub fn functions(&self, module: ModuleId) -> &[FunctionRow] {
         self.modules.get(&module).map_or(&[], |it| &it.functions)
@@ -101,8 +108,9 @@ impl Names {
 
     /// The function that an address lies in, and the code there.
     pub fn code_at(&self, address: RuntimeAddr) -> Option<(FunctionId, Option<Code<'_>>)> {
-        self.modules.iter().find_map(|(&id, module)| {
-            let offset = ImageOffset(address.0.checked_sub(module.load_base?)?);
+        let copies = self.modules.iter().flat_map(|it| it.1.load_bases.iter().map(move |base| (it, base)));
+        copies.into_iter().find_map(|((&id, module), base)| {
+            let offset = ImageOffset(address.0.checked_sub(*base)?);
             let is_here =
                 |row: &FunctionRow| offset.0.checked_sub(row.offset.0).is_some_and(|within| within < row.size);
             let index = module.functions.iter().position(is_here)?;

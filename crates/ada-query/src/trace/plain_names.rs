@@ -37,6 +37,11 @@ pub(crate) fn plain_name(name: String) -> String {
             && let Some((_, inner)) = rest.split_once("> of ")
         {
             rest = inner;
+        } else if rest.starts_with('(')
+            && let Some((_, inner)) = rest.split_once(" resume partial function for ")
+        {
+            // What follows an `await` is a function of its own: `(3) await resume partial function for f`.
+            rest = inner;
         } else {
             return rest.to_owned();
         }

@@ -1,20 +1,22 @@
 //! A process of a trace: its tables, and what its functions, threads, tasks and blocks are called.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
 use ada_event::{EventSeq, FunctionId, ProcessId, ThreadId};
 use ada_format::atf::Process;
 use ada_span::concurrency::Context;
 use ada_span::pthread::PthreadSpan;
-use ada_span::swift::{Suspension, TaskRun, TaskSpan};
 use ada_span::table::{FunctionIndex, Meta, Tables};
+use ada_span::task::{Suspension, TaskRun, TaskSpan};
 use ada_span::{Correction, NONE, ThreadIndex};
 
 use super::call_runtime::call_runtime;
+use super::call_signature::{CallSignature, Signatures};
 use super::names::Names;
 use super::plain_names::closure_name;
+use super::recorded_states::RecordedStates;
 use super::reference::{Reference, Target};
 use super::switched::Switched;
 
@@ -48,6 +50,10 @@ pub struct TraceProcess {
     pthreads: OnceLock<BTreeMap<(ThreadIndex, EventSeq), usize>>,
     /// Runs of tasks and blocks: the events that they begin and end with, by the thread.
     runs: OnceLock<Runs>,
+    /// What is captured of functions.
+    signatures: OnceLock<Signatures>,
+    /// When its threads ran.
+    pub(super) states: RecordedStates,
 }
 
 /// What a thread ran from one event on: until which, if an event ended it, and on whose behalf.
@@ -104,6 +110,8 @@ impl TraceProcess {
             logical: OnceLock::new(),
             pthreads: OnceLock::new(),
             runs: OnceLock::new(),
+            signatures: OnceLock::new(),
+            states: RecordedStates::in_folder(&recorded.path),
             tables,
         }
     }
@@ -134,6 +142,11 @@ impl TraceProcess {
 
     fn make_label(&self, function: FunctionId) -> FunctionLabel {
         FunctionLabel { id: function.to_string(), name: self.names.name(function), module: self.names.module(function) }
+    }
+
+    /// What was captured of functions, by their ids.
+    pub(crate) fn signatures(&self) -> &Signatures {
+        self.signatures.get_or_init(|| CallSignature::captured(&self.names))
     }
 
     /// The id of a function of the tables; nobody's where there is none.
@@ -245,11 +258,12 @@ impl TraceProcess {
         &self.tables.meta().suspensions[first..first + count]
     }
 
-    /// The ids of the threads that a task ran on, in their order.
+    /// The ids of the threads that a task ran on, each once, in the order of its first runs there.
     pub fn threads_of(&self, task: &TaskSpan) -> Vec<ThreadId> {
-        let mut ids: Vec<ThreadId> = self.runs_of(task).iter().map(|run| self.thread_id(run.thread)).collect();
-        ids.dedup();
-        ids
+        let mut seen = HashSet::new();
+        let mut threads: Vec<ThreadIndex> = self.runs_of(task).iter().map(|run| run.thread).collect();
+        threads.retain(|thread| seen.insert(*thread));
+        threads.into_iter().map(|thread| self.thread_id(thread)).collect()
     }
 
     /// A queue's label, or its address where it has none.

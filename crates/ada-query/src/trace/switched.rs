@@ -50,6 +50,11 @@ impl Switched {
         begun - self.to.partition_point(|&to| to <= start).min(begun)
     }
 
+    /// Whether calls of such a function were not recorded.
+    pub(crate) fn hides(&self, is_such: impl Fn(FunctionId) -> bool) -> bool {
+        self.functions.keys().any(|function| is_such(*function))
+    }
+
     /// Calls of a function that were not recorded, if there were any.
     pub fn of_function(&self, function: FunctionId) -> Option<Unrecorded> {
         self.functions.get(&function).copied()

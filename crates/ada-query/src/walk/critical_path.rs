@@ -1,13 +1,14 @@
 //! `critical_path(span_id)`: what a span's time was spent on, across threads.
 //!
 //! Within a thread a call is followed into the calls that it encloses. Where one of them waited for a thread to end, the
-//! way goes on in that thread, as far as the wait lasted. Calls that take less than a hundredth of the whole are part of
+//! way goes on in that thread, as far as the wait lasted; where another thread ended a wait, in that one until it did. Calls that take less than a hundredth of the whole are part of
 //! their caller's own time.
 
 use std::collections::HashMap;
 
 use ada_event::{EventSeq, TraceNanos};
 use ada_span::table::Columns;
+use ada_span::wait::{WaitKind, WaitSpan};
 
 use super::relatives::span_argument;
 use crate::cancel::Cancel;
@@ -35,7 +36,7 @@ type TimeWindow = (TraceNanos, TraceNanos);
 pub(crate) struct Step {
     pub(crate) span: Span,
     pub(crate) level: usize,
-    /// How it was come to: `span`, `call` or `join`.
+    /// How it was come to: `span`, `call`, `join` or `wake`.
     pub(crate) via: &'static str,
     pub(crate) start: TraceNanos,
     pub(crate) end: TraceNanos,
@@ -68,8 +69,17 @@ struct Walk<'a> {
 struct Calls {
     process: usize,
     by_parent: HashMap<EventSeq, Vec<FrameSpan>>,
-    /// Threads that were waited for, by the call that did.
-    joins: HashMap<EventSeq, usize>,
+    /// What was waited for, by the call that did.
+    waits: HashMap<EventSeq, WaitedFor>,
+}
+
+/// Where the way goes on from a call that waited.
+#[derive(Clone, Copy)]
+enum WaitedFor {
+    /// The end of a thread, by the index of its span.
+    Thread(usize),
+    /// A call of another thread, by the wait that it ended.
+    Waker(WaitSpan),
 }
 
 impl Walk<'_> {
@@ -104,18 +114,24 @@ impl Walk<'_> {
                 }
             }
         }
-        let mut joins = HashMap::new();
+        let mut waits = HashMap::new();
+        // The deepest call in which a whole wait lies.
+        let around = |begin: TraceNanos, end: TraceNanos| {
+            let all = by_parent.values().flatten().chain([root]);
+            all.filter(|it| it.start() <= begin && it.end() >= end).max_by_key(|it| it.depth()).map(FrameSpan::seq)
+        };
+        let mut ended: Vec<&WaitSpan> = tables.meta().waits.iter().filter(|it| self.is_followed(it, root)).collect();
+        // The longest of several in a call stays.
+        ended.sort_by_key(|wait| wait.duration());
+        for wait in ended {
+            waits.extend(around(wait.start, wait.end).map(|call| (call, WaitedFor::Waker(*wait))));
+        }
         for (index, span) in tables.meta().pthreads.iter().enumerate() {
             if let Some((begin, end)) = span.join_time.zip(span.join_end).filter(|_| span.joiner == Some(root.thread)) {
-                // The deepest such call in which the whole wait lies.
-                let all = by_parent.values().flatten().chain([root]);
-                let around = all.filter(|it| it.start() <= begin && it.end() >= end);
-                if let Some(call) = around.max_by_key(|it| it.depth()) {
-                    joins.insert(call.seq(), index);
-                }
+                waits.extend(around(begin, end).map(|call| (call, WaitedFor::Thread(index))));
             }
         }
-        Ok(Calls { process, by_parent, joins })
+        Ok(Calls { process, by_parent, waits })
     }
 
     /// Adds a call, what it encloses and whom it waits for.
@@ -142,8 +158,8 @@ impl Walk<'_> {
             let own_ns = end.since(start).saturating_sub(covered);
             self.steps.push(Step { span, level, via, start, end, own_ns });
             // What a wait calls is how it waits; the way goes through whom it waits for.
-            if let Some(&index) = calls.joins.get(&call.seq())
-                && self.follow(calls.process, index, (start, end), level + 1)?
+            if let Some(&waited_for) = calls.waits.get(&call.seq())
+                && self.follow(calls.process, waited_for, (start, end), level + 1)?
             {
                 continue;
             }
@@ -154,22 +170,59 @@ impl Walk<'_> {
     }
 
     /// Goes on in a thread that was waited for. False if it did nothing meanwhile.
-    fn follow(&mut self, process: usize, index: usize, window: TimeWindow, level: usize) -> Result<bool, QueryError> {
+    fn follow(
+        &mut self,
+        process: usize,
+        waited_for: WaitedFor,
+        window: TimeWindow,
+        level: usize,
+    ) -> Result<bool, QueryError> {
         if self.jumps >= MOST_JUMPS {
             return Ok(false);
         }
         self.jumps += 1;
         let waiting = self.steps.len() - 1;
-        let thread = Span { process, kind: SpanKind::Pthread(index) };
-        let Some(call) = thread.call(self.trace)? else { return Ok(false) };
-        let (start, end) = clip(&call, window);
+        let (call, via, meanwhile) = match waited_for {
+            WaitedFor::Thread(index) => {
+                let thread = Span { process, kind: SpanKind::Pthread(index) };
+                (thread.call(self.trace)?, "join", window)
+            }
+            // What ends later is not what this part of the way waits for.
+            WaitedFor::Waker(wait) if wait.end > window.1 => return Ok(false),
+            WaitedFor::Waker(wait) => {
+                let until = wait.wake_time.unwrap_or(wait.end).clamp(window.0, window.1);
+                (self.outermost(process, &wait)?, "wake", (wait.start.clamp(window.0, until), until))
+            }
+        };
+        let Some(call) = call else { return Ok(false) };
+        let (start, end) = clip(&call, meanwhile);
         if start >= end {
             return Ok(false);
         }
         // The wait itself is what the other thread did meanwhile.
         self.steps[waiting].own_ns = (window.1 - window.0).saturating_sub(end - start);
-        self.call(process, call, (start, end), "join", level)?;
+        self.call(process, call, (start, end), via, level)?;
         Ok(true)
+    }
+
+    /// Whether a wait of a call's thread is long enough, and it is known who ended it.
+    fn is_followed(&self, wait: &WaitSpan, root: &FrameSpan) -> bool {
+        let is_known = wait.wake_seq.is_some() && wait.waker.is_some_and(|waker| waker != wait.thread);
+        is_known && wait.kind() != WaitKind::Join && wait.thread == root.thread && wait.duration() >= self.least
+    }
+
+    /// The outermost call around the one that ended a wait.
+    fn outermost(&self, process: usize, wait: &WaitSpan) -> Result<Option<FrameSpan>, QueryError> {
+        /// Calls that are looked through at most.
+        const DEEPEST: usize = 1000;
+        let Some((thread, seq)) = wait.waker.zip(wait.wake_seq) else { return Ok(None) };
+        let tables = &self.trace.processes()[process].tables;
+        let mut call = FrameSpan::read(tables, thread, seq)?;
+        for _ in 0..DEEPEST {
+            let Some(parent) = call.and_then(|call| call.parent_seq()) else { break };
+            call = FrameSpan::read(tables, thread, parent)?.or(call);
+        }
+        Ok(call)
     }
 }
 
@@ -189,7 +242,11 @@ impl Described for CriticalPath {
             plain("session", Kind::Text, "the session's folder"),
             plain("step", Kind::Integer, "steps from 1, in the order in which they are entered"),
             plain("level", Kind::Integer, "how deep the step is"),
-            plain("via", Kind::Text, "span (the first), call, or join: in a thread that was waited for"),
+            plain(
+                "via",
+                Kind::Text,
+                "span (the first), call, join: in a thread that was waited for, or wake: in one that ended a wait",
+            ),
             plain("span_id", Kind::Text, "the call"),
             plain("name", Kind::Text, "its function"),
             plain("module", Kind::Text, "its module"),

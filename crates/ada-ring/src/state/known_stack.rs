@@ -1,6 +1,6 @@
 //! What is known of a stack that a thread has left for another one, or has come to from another one.
 
-use crate::state::private::{KNOWN_STACKS_AT, SHADOWS_AT};
+use crate::state::private::{KNOWN_STACKS_AT, OPEN_FRAMES_AT};
 
 /// A stack of the process. They are in the order of their addresses, which no two of them share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,9 +20,11 @@ pub struct KnownStack {
     pub user: u32,
     /// 1 where the program has said how long it is.
     pub is_exact: u64,
+    /// The goroutine whose stack it is, and by which it is known wherever it is moved; 0 for none.
+    pub goroutine: u64,
 }
 
 /// How many stacks can be known.
 pub const MAX_KNOWN_STACKS: usize = 16_384;
 
-const _: () = assert!(KNOWN_STACKS_AT + MAX_KNOWN_STACKS * size_of::<KnownStack>() <= SHADOWS_AT);
+const _: () = assert!(KNOWN_STACKS_AT + MAX_KNOWN_STACKS * size_of::<KnownStack>() <= OPEN_FRAMES_AT);

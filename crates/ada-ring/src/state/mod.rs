@@ -5,11 +5,13 @@
 //! child: the child's first event then fails the owner check and takes a state of its own.
 
 mod known_stack;
+mod open_frame;
 pub mod private;
 mod process_block;
 mod thread_state;
 
 pub use known_stack::{KnownStack, MAX_KNOWN_STACKS};
+pub use open_frame::{MAX_OPEN_FRAMES, OpenFrame};
 pub use private::{MAX_REGIONS, OWNER_DISTANCE, STATE_STRIDE, STATES};
 pub use process_block::ProcessBlock;
 pub use thread_state::{

@@ -21,8 +21,10 @@ pub const PROCESS_AT: usize = STATES_AT + STATES * STATE_STRIDE;
 pub const PROCESS_BYTES: usize = 4096;
 /// What is known of the process's stacks; only in the first region.
 pub const KNOWN_STACKS_AT: usize = PROCESS_AT + PROCESS_BYTES;
+/// The calls that were open when the process was attached to; only in the first region.
+pub const OPEN_FRAMES_AT: usize = KNOWN_STACKS_AT + (1 << 20);
 /// The shadow stacks, each at a multiple of its length: see [`crate::shadow_stack`].
-pub const SHADOWS_AT: usize = KNOWN_STACKS_AT.next_multiple_of(SHADOW_BYTES);
+pub const SHADOWS_AT: usize = (OPEN_FRAMES_AT + (1 << 20)).next_multiple_of(SHADOW_BYTES);
 /// The stacks that the agent runs on.
 pub const STACKS_AT: usize = SHADOWS_AT + STATES * SHADOW_BYTES;
 /// Bytes of one of them.

@@ -48,6 +48,16 @@ pub struct ProcessBlock {
     pub stacks_busy: AtomicU32,
     /// 1 while one of them looks for a signal handler that began on another thread, or gives one up.
     pub handlers_busy: AtomicU32,
+    /// How far a thread's `errno` is from its thread pointer; 0 where that is not known.
+    pub errno_distance: AtomicU64,
+    /// 1 where functions of Go are hooked: stacks are moved, and no address of ada's may ever lie on them.
+    pub goroutines: AtomicU64,
+    /// How many calls were open when the process was attached to: see [`super::OpenFrame`]; …
+    pub open_frames: AtomicU32,
+    /// … and when that was, by the time-stamp counter.
+    pub attached_at: AtomicU64,
+    /// 1 from when the program asks for a `userfaultfd`: whoever reads memory may wait for the program, also by a system call.
+    pub faults_are_watched: AtomicU64,
     /// The arenas, in no order.
     pub arenas: [ListedArena; ARENAS],
     /// Room for the arguments of system calls that the recorder has made.

@@ -117,8 +117,12 @@ pub struct ThreadState {
     pub probe_chunks_taken: u64,
     /// How many probed calls have been made.
     pub probe_calls: u64,
-    /// The newest of them; number n is at n modulo [`PROBE_CALLS`].
+    /// Those that have not returned, as far as there is room.
     pub open_probes: [ProbeCall; PROBE_CALLS],
+    /// Since when calls whose values nobody has asked for are counted, by the time-stamp counter …
+    pub usual_since: u64,
+    /// … and how many there were.
+    pub usual_calls: u64,
     /// How many more events of a window's post-roll are to come …
     pub window_events: u64,
     /// … and until when it lasts.

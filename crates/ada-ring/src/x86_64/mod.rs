@@ -9,7 +9,7 @@ pub use crash_registers::{
     CRASH_REGISTER_NAMES, CRASH_REGISTERS, FLAGS, FRAME_POINTER, INSTRUCTION_POINTER, RAX, STACK_POINTER, kept_flags,
     restored_flags,
 };
-pub use saved_registers::{SAVED_VECTORS, SIGNAL_MASKS, SavedRegisters, StubFrame};
+pub use saved_registers::{SAVED_VECTORS, SIGNAL_MASKS, SavedRegisters, StubFrame, WAIT_BYTES};
 
 /// Where a `ucontext_t` has the stack pointer.
 pub const CONTEXT_STACK_POINTER: usize = 160;

@@ -65,6 +65,8 @@ pub struct SavedRegisters {
 
 /// Bytes below them where signals are blocked: all signals, and those that were blocked before.
 pub const SIGNAL_MASKS: u64 = 16;
+/// Bytes below these that the agent takes of the program's stack while it waits there, at most; handlers come on top of it.
+pub const WAIT_BYTES: u64 = 256;
 /// Bytes of the vector registers that are saved on the agent's own stack. The way back from the agent lies below them.
 pub const SAVED_VECTORS: u64 = 16 * 16;
 

@@ -23,6 +23,8 @@ pub(super) struct LifeFinder<'a> {
     pub(super) source: &'a dyn ProcessSource,
     pub(super) threads: &'a [ThreadInfo],
     pub(super) traits: &'a FunctionTraits,
+    /// When the process was attached to, if it was.
+    pub(super) attached_time: Option<TraceNanos>,
 }
 
 impl LifeFinder<'_> {
@@ -63,7 +65,7 @@ impl LifeFinder<'_> {
                     handle: info.handle,
                     tid: info.tid,
                     name: info.name,
-                    routine: routine_begun_before(self.tables, thread, self.traits, first_time)?
+                    routine: routine_begun_before(self.tables, thread, self.traits, first_time, self.attached_time)?
                         .or_else(|| self.routine_of_open_calls(&before, first_time)),
                     is_midway: !is_cut,
                     is_cut,
@@ -77,6 +79,7 @@ impl LifeFinder<'_> {
                 let next = begins.get(number + 1);
                 let until = next.map_or(EventSeq(u64::MAX), |next| next.seq);
                 let of_life = self.rows(&mut columns, thread, begin.seq, until)?;
+                let is_midway = self.attached_time == Some(begin.time);
                 let is_own = |teardown: &&ThreadMark| (begin.seq..until).contains(&teardown.seq);
                 lives.push(ThreadLife {
                     thread,
@@ -87,12 +90,12 @@ impl LifeFinder<'_> {
                     teardown: teardowns.iter().find(is_own).copied(),
                     handle: info.handle.or_else(|| of_life.handed_to_start(self.source, thread)),
                     tid: info.tid,
-                    name: None,
+                    name: info.name.filter(|_| is_midway),
                     routine: match of_life.routine() {
                         Some(routine) => Some(self.whole(thread, routine, until)?),
                         None => None,
                     },
-                    is_midway: false,
+                    is_midway,
                     is_cut,
                 });
             }

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 
 use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
 
-use crate::concurrency::{Contexts, Label, LogicalCall, LogicalCalls};
+use crate::code_map::CodeMap;
+use crate::concurrency::{Contexts, Label, LogicalCall, LogicalCalls, Loss, Losses, Words};
 use crate::function_traits::FunctionTraits;
 use crate::gcd::{Blocks, Surroundings};
-use crate::replay::ReplayOptions;
-use crate::role::{GcdCall, Role, SwiftCall};
+use crate::go::Goroutines;
+use crate::replay::{ProcessEnd, ReplayOptions};
+use crate::role::{GcdCall, GoCall, Role, SwiftCall};
 use crate::swift::Tasks;
 use crate::table::Meta;
 use crate::thread_index::ThreadIndex;
@@ -23,12 +25,22 @@ struct Moment {
     call: u32,
 }
 
-/// Makes the tables of tasks and blocks.
-pub(crate) fn add_spans(parts: Vec<LogicalCalls>, traits: &FunctionTraits, options: &ReplayOptions, meta: &mut Meta) {
+/// Makes the tables of tasks and blocks. Of `losses`, those of each thread are in order.
+pub(crate) fn add_spans(
+    parts: Vec<LogicalCalls>,
+    mut losses: Vec<Loss>,
+    traits: &FunctionTraits,
+    code: &CodeMap,
+    options: &ReplayOptions,
+    meta: &mut Meta,
+) {
     let (calls, labels) = join(parts);
     if calls.is_empty() {
         return;
     }
+    losses.extend(unread(&calls));
+    losses.sort_unstable_by_key(|loss| loss.from);
+    let lost = all_losses(&losses, options);
     let by_address: HashMap<RuntimeAddr, FunctionId> = traits.addresses().collect();
     let function_at = |address: RuntimeAddr| by_address.get(&address).copied();
     let releases = releases(&calls);
@@ -51,8 +63,14 @@ pub(crate) fn add_spans(parts: Vec<LogicalCalls>, traits: &FunctionTraits, optio
         released_after: &released_after,
         labels: &labels,
     };
-    let (mut tasks, mut blocks, mut contexts) = (Tasks::default(), Blocks::default(), Contexts::default());
-    for moment in moments(&calls) {
+    let (mut tasks, mut blocks, mut contexts) = (Tasks::new(lost), Blocks::default(), Contexts::default());
+    let (moments, all_losses) = (moments(&calls, options), losses);
+    let mut losses = all_losses.iter().peekable();
+    for moment in &moments {
+        // What a thread runs is not known any more once events of it are missing.
+        while let Some(loss) = losses.next_if(|loss| loss.from < moment.time) {
+            tasks.lose(loss, &mut contexts);
+        }
         let call = &calls[moment.call as usize];
         match (call.role, moment.is_end) {
             (Role::Swift(swift), false) => {
@@ -70,10 +88,67 @@ pub(crate) fn add_spans(parts: Vec<LogicalCalls>, traits: &FunctionTraits, optio
         }
     }
     meta.orphans = std::mem::take(&mut tasks.orphans);
-    let tasks = tasks.finish(options);
+    losses.for_each(|loss| tasks.lose(loss, &mut contexts));
+    let (tasks, lost) = tasks.finish(options);
     (meta.tasks, meta.task_runs, meta.suspensions) = (tasks.tasks, tasks.runs, tasks.suspensions);
-    let blocks = blocks.finish(options);
+    let blocks = blocks.finish(options, &lost);
     (meta.dispatched, meta.queues, meta.groups) = (blocks.blocks, blocks.queues, blocks.groups);
+    if let Some(goroutines) = Goroutines::new(&calls, traits, code, &lost) {
+        add_goroutines(goroutines, &calls, &moments, &all_losses, options, meta);
+    }
+}
+
+/// Adds the spans of goroutines behind those of tasks.
+fn add_goroutines(
+    mut goroutines: Goroutines<'_>,
+    calls: &[LogicalCall],
+    moments: &[Moment],
+    losses: &[Loss],
+    options: &ReplayOptions,
+    meta: &mut Meta,
+) {
+    let (mut losses, mut contexts) = (losses.iter().peekable(), Contexts::default());
+    for moment in moments {
+        while let Some(loss) = losses.next_if(|loss| loss.from < moment.time) {
+            goroutines.lose(loss, &mut contexts);
+        }
+        let call = &calls[moment.call as usize];
+        if let Role::Go(go) = call.role {
+            goroutines.begin(call, go, &mut contexts);
+        }
+    }
+    losses.for_each(|loss| goroutines.lose(loss, &mut contexts));
+    let mut made = goroutines.finish(options);
+    made.move_behind(meta.tasks.len(), meta.task_runs.len(), meta.suspensions.len());
+    meta.tasks.extend(made.tasks);
+    meta.task_runs.extend(made.runs);
+    meta.suspensions.extend(made.suspensions);
+}
+
+/// Events whose probe's record is missing: they say that a task ran or paused, and not which.
+fn unread(calls: &[LogicalCall]) -> impl Iterator<Item = Loss> {
+    let is_of_task = |call: &&LogicalCall| {
+        matches!(
+            call.role,
+            Role::Swift(SwiftCall::Enter | SwiftCall::Exit) | Role::Go(GoCall::Execute | GoCall::Park | GoCall::End)
+        )
+    };
+    let unread = calls.iter().filter(is_of_task).filter(|call| call.words == Words::Nothing);
+    unread.map(|call| Loss {
+        thread: call.thread,
+        from: TraceNanos(call.time.0.saturating_sub(1)),
+        to: TraceNanos(call.time.0.saturating_add(1)),
+    })
+}
+
+/// When anything may be missing, on whichever thread.
+fn all_losses(losses: &[Loss], options: &ReplayOptions) -> Losses {
+    let mut stretches: Vec<(TraceNanos, TraceNanos)> = losses.iter().map(|loss| (loss.from, loss.to)).collect();
+    stretches.push((TraceNanos(0), options.let_go_until));
+    if options.has_drops {
+        stretches.push((TraceNanos(0), TraceNanos::MAX));
+    }
+    Losses::new(stretches)
 }
 
 /// Puts the workers' calls together, with one numbering of labels.
@@ -88,7 +163,8 @@ fn join(parts: Vec<LogicalCalls>) -> (Vec<LogicalCall>, Vec<Label>) {
     (calls, labels)
 }
 
-fn moments(calls: &[LogicalCall]) -> Vec<Moment> {
+/// Beginnings and ends in their order, as long as all of them are recorded: from the detach on some hooks are gone.
+fn moments(calls: &[LogicalCall], options: &ReplayOptions) -> Vec<Moment> {
     let mut moments = Vec::with_capacity(calls.len());
     for (call, number) in calls.iter().zip(0..) {
         moments.push(Moment { time: call.time, thread: call.thread, seq: call.seq, is_end: false, call: number });
@@ -99,6 +175,9 @@ fn moments(calls: &[LogicalCall]) -> Vec<Moment> {
         if let Some((time, seq)) = call.end.zip(call.close_seq).filter(|_| has_end) {
             moments.push(Moment { time, thread: call.thread, seq, is_end: true, call: number });
         }
+    }
+    if options.end == ProcessEnd::Alive {
+        moments.retain(|moment| moment.time <= options.end_time);
     }
     moments.sort_unstable();
     moments

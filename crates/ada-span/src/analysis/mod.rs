@@ -10,32 +10,34 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
-use ada_event::{EventSeq, FunctionId};
+use ada_event::{EventSeq, FunctionId, ThreadId};
 use ada_format::private::{Replacement, create_file};
 
 use lives::LifeFinder;
 
 use crate::callback::{self, CodeAddresses};
+use crate::code_map::CodeMap;
 use crate::detail::DetailSource;
 use crate::error::SpanError;
 use crate::function_stats::FunctionStats;
 use crate::function_traits::FunctionTraits;
 use crate::observer::{Follows, Observed, Observer};
 use crate::pthread;
-use crate::replay::{Feed, Replay, ReplayOptions};
-use crate::role::Role;
+use crate::replay::{Feed, MovedStacks, Replay, ReplayOptions};
+use crate::role::{Role, SyncCall};
 use crate::source::{ProcessSource, ThreadInfo};
 use crate::table::{
     BlockWriter, FunctionIndex, Meta, ShardEntry, ShardSink, ShardSummary, Tables, anomalies_file, late_file,
     meta_file, spans_file,
 };
 use crate::thread_index::ThreadIndex;
+use crate::wait;
 
 /// Raised whenever the same events make other tables.
-pub const ANALYSIS_VERSION: u64 = 8;
+pub const ANALYSIS_VERSION: u64 = 11;
 
 /// Analyses a process and writes its tables into an empty folder. `progress` is called with each few thousand events.
 pub fn analyze(
@@ -50,26 +52,49 @@ pub fn analyze(
     let found = found_functions::with_found_functions(source, &threads, traits);
     let traits = found.as_ref().unwrap_or(traits);
     let addresses = handed_over(source, &threads, traits);
-    let work = Work { source, threads: &threads, traits, options, addresses: addresses.as_ref(), folder, progress };
+    let moved = (traits.moves_stacks() && threads.len() > 1).then(|| Arc::new(MovedStacks::find(source)));
+    let addresses = addresses.as_ref();
+    let has_contention = has_contention(source, &threads, traits);
+    let code = if traits.moves_stacks() { CodeMap::new(traits) } else { CodeMap::default() };
+    let work = Work {
+        source,
+        threads: &threads,
+        traits,
+        code: &code,
+        options,
+        addresses,
+        has_contention,
+        moved,
+        folder,
+        progress,
+    };
     let mut shards = work.run()?;
     let observed: Vec<Observed> = shards.iter_mut().map(|shard| std::mem::take(&mut shard.observed)).collect();
     let mut meta = merge(key, shards);
     let (mut thread_calls, mut callbacks, mut logical) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut starts, mut teardowns) = (Vec::new(), Vec::new());
+    let (mut starts, mut teardowns, mut losses) = (Vec::new(), Vec::new(), Vec::new());
+    let mut sync = Vec::new();
     for part in observed {
         thread_calls.extend(part.thread_calls);
         starts.extend(part.starts);
         teardowns.extend(part.teardowns);
         callbacks.push(part.callbacks);
         logical.push(part.logical);
+        sync.push(part.sync);
+        losses.extend(part.losses);
     }
     note_attached(source, &mut meta);
     (meta.callbacks, meta.callbacks_left_out) = callback::join(callbacks);
-    logical_spans::add_spans(logical, traits, options, &mut meta);
+    logical_spans::add_spans(logical, losses.clone(), traits, &code, options, &mut meta);
     write_meta(folder, &meta)?;
+    if options.is_imported {
+        // Lanes are no threads: nobody made them, and nobody waits for them.
+        return Tables::open(folder);
+    }
     // Start routines are found in the frame spans, which can be read now.
     let tables = Tables::open(folder)?;
-    let finder = LifeFinder { tables: &tables, source, threads: &threads, traits };
+    let finder =
+        LifeFinder { tables: &tables, source, threads: &threads, traits, attached_time: options.attached_time };
     let mut lives = finder.lives(starts, teardowns)?;
     let creations = pthread::Creations::find(&lives, &mut thread_calls);
     finder.follow_creations(&mut lives, &creations)?;
@@ -77,8 +102,28 @@ pub fn analyze(
     meta.failed_creations = creations.failed();
     meta.pthreads = pthread::correlate(&lives, &creations, &thread_calls, options, knows_teardown(traits));
     remove_starts(&mut meta);
+    let ids: Vec<ThreadId> = meta.threads.iter().map(|thread| thread.id).collect();
+    let sees_unlocks = sees_unlocks(traits, options);
+    let known = wait::Known { ids: &ids, threads: &meta.pthreads, losses: &losses, sees_unlocks, options };
+    (meta.waits, meta.waits_left_out) = wait::correlate(sync, &known);
     write_meta(folder, &meta)?;
     Tables::open(folder)
+}
+
+/// Whether threads have waited for locks. Without that nobody asks who has which.
+fn has_contention(source: &dyn ProcessSource, threads: &[ThreadInfo], traits: &FunctionTraits) -> bool {
+    let has_any = !traits.modules_with(Role::Sync(SyncCall::FutexWait)).is_empty();
+    let details = || ThreadIndex::all(threads.len()).filter_map(|thread| source.details(thread));
+    has_any && wait::has_contention(details(), traits)
+}
+
+/// Whether all calls are recorded by which locks are let go of.
+fn sees_unlocks(traits: &FunctionTraits, options: &ReplayOptions) -> bool {
+    if options.has_drops || options.is_incomplete || options.is_cut_short {
+        return false;
+    }
+    let unlocks = [SyncCall::Unlock, SyncCall::ReadWriteUnlock, SyncCall::ConditionWait];
+    unlocks.into_iter().all(|call| traits.records_all(Role::Sync(call)))
 }
 
 /// What a thread was made for is no callback, though its address was handed to whoever made the thread.
@@ -149,8 +194,11 @@ struct Work<'a, P> {
     source: &'a P,
     threads: &'a [ThreadInfo],
     traits: &'a FunctionTraits,
+    code: &'a CodeMap,
     options: &'a ReplayOptions,
     addresses: Option<&'a CodeAddresses>,
+    has_contention: bool,
+    moved: Option<Arc<MovedStacks>>,
     folder: &'a Path,
     progress: &'a (dyn Fn(u64) + Sync),
 }
@@ -189,8 +237,13 @@ impl<P: ProcessSource> Work<'_, P> {
             [spans_file(worker), late_file(worker), anomalies_file(worker)].map(|name| create(&self.folder.join(name)));
         let failed = SpanError::at(self.folder);
         let spans = BlockWriter::new(spans?, is_beside).map_err(SpanError::at(self.folder))?;
-        let mut sink =
-            ShardSink::new(spans, late?, anomalies?, self.traits, Observer::new(self.traits, self.addresses));
+        let mut sink = ShardSink::new(
+            spans,
+            late?,
+            anomalies?,
+            self.traits,
+            Observer::new(self.traits, self.code, self.addresses, self.has_contention),
+        );
         let knows_teardown = knows_teardown(self.traits);
         while let Some(&thread) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             let info = &self.threads[thread.as_usize()];
@@ -200,9 +253,12 @@ impl<P: ProcessSource> Work<'_, P> {
                 Some(details) if has_all_registers(info, &**details) => Follows::All,
                 _ => Follows::Some,
             };
-            sink.observer.begin_thread(details, follows);
-            let replay =
+            sink.observer.begin_thread(thread, details, follows);
+            let mut replay =
                 Replay::new(sink, *self.options).with_losses(self.source.losses(thread)).with_teardown(knows_teardown);
+            if let Some(moved) = &self.moved {
+                replay = replay.with_moved_stacks(moved.clone(), thread);
+            }
             let mut feed = Feed::new(replay, self.progress);
             self.source.visit(thread, is_beside, &mut feed);
             let (back, facts) = feed.finish(info.events);

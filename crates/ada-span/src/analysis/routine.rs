@@ -13,46 +13,50 @@ use crate::source::ProcessSource;
 use crate::table::{Column, Columns, Tables};
 use crate::thread_index::ThreadIndex;
 
-/// What a thread ran that began before the recording, if its end is there: the outermost of the program's own functions
-/// that returned to callers from before.
+/// What a thread ran that began before the recording: the outermost of the program's own functions that was open at the
+/// attach, or returned to callers from before.
 pub(super) fn routine_begun_before(
     tables: &Tables,
     thread: ThreadIndex,
     traits: &FunctionTraits,
     first_time: TraceNanos,
+    attached_time: Option<TraceNanos>,
 ) -> Result<Option<Routine>, SpanError> {
-    let mut columns = Columns::new();
-    let Some(last) = tables.blocks_of(thread).last() else { return Ok(None) };
-    tables.read(last, |_| true, &mut columns)?;
-    let rows = Rows { tables, columns: &columns, traits, range: 0..columns.rows() };
-    let began_before = (0..columns.rows()).filter(|&row| is_end_alone(&columns, row));
-    let outermost = began_before.filter(|&row| rows.is_own(row)).min_by_key(|&row| columns.at(Column::Depth, row));
-    Ok(outermost.map(|row| {
-        let (seq, function) = (columns.seq(row), rows.function(row));
-        Routine {
-            seq: Some(seq),
-            depth: columns.at(Column::Depth, row),
+    let was_open = |columns: &Columns, row: usize| attached_time == Some(columns.start(row));
+    let mut blocks = tables.blocks_of(thread);
+    let Some(first) = blocks.next() else { return Ok(None) };
+    let last = blocks.next_back().unwrap_or(first);
+    let found = match outermost_own(tables, first, traits, was_open)? {
+        Some(open) => Some(open),
+        None => outermost_own(tables, last, traits, is_end_alone)?.map(|alone| Routine {
             close_seq: None,
-            start: first_time,
-            end: columns.start(row),
             outcome: Outcome::new(Status::Unmatched, Reason::AttachedMidway),
-            function: Some(function),
-            address: traits.get(function).address,
-            argument: None,
-            result: None,
-            user_function: Some(function),
-        }
-    }))
+            ..alone
+        }),
+    };
+    Ok(found.map(|routine| Routine { start: first_time, ..routine }))
 }
 
-/// Whether a span began before the first event of its thread.
+/// The outermost of the program's own functions in a block, among the rows that are meant.
+fn outermost_own(
+    tables: &Tables,
+    block: usize,
+    traits: &FunctionTraits,
+    is_meant: impl Fn(&Columns, usize) -> bool,
+) -> Result<Option<Routine>, SpanError> {
+    let mut columns = Columns::new();
+    tables.read(block, |_| true, &mut columns)?;
+    let rows = Rows { tables, columns: &columns, traits, range: 0..columns.rows() };
+    let own = (0..columns.rows()).filter(|&row| is_meant(&columns, row) && rows.is_own(row));
+    let outermost = own.min_by_key(|&row| columns.at(Column::Depth, row));
+    Ok(outermost.map(|row| rows.routine_in(row, row)))
+}
+
+/// Whether of a span only its end is known: it began before the first event of its thread.
 fn is_end_alone(columns: &Columns, row: usize) -> bool {
-    match columns.outcome(row).reason {
-        Reason::AttachedMidway => true,
-        // One whose end was lost has a length.
-        Reason::Dropped => columns.start(row) == columns.end(row),
-        _ => false,
-    }
+    // One whose end was lost has a length.
+    let is_moment = columns.start(row) == columns.end(row);
+    is_moment && matches!(columns.outcome(row).reason, Reason::AttachedMidway | Reason::Dropped)
 }
 
 /// The first spans of one life of a thread.

@@ -66,6 +66,11 @@ impl Contexts {
         self.of(thread).last().copied().unwrap_or_default()
     }
 
+    /// Nothing is known of what the thread is in any more.
+    pub(crate) fn lose(&mut self, thread: ThreadIndex) {
+        self.of(thread).clear();
+    }
+
     /// Leaves the context, wherever in the thread's it is.
     pub(crate) fn leave(&mut self, thread: ThreadIndex, context: Context) {
         let all = self.of(thread);

@@ -5,16 +5,20 @@ use std::collections::HashMap;
 use ada_event::{EventSeq, FunctionId, TraceNanos};
 
 use crate::NONE;
+use crate::code_map::CodeMap;
 use crate::detail::EventDetail;
 use crate::outcome::{Outcome, Reason};
 use crate::replay::{Closed, Opened};
-use crate::role::{GcdCall, Role, SwiftCall};
+use crate::role::{GcdCall, GoCall, Role, SwiftCall};
 use crate::thread_index::ThreadIndex;
 
 /// Words of a queue's label.
 pub(crate) const LABEL_WORDS: usize = 6;
 /// A label as it lies in memory, with zeros after its end.
 pub(crate) type Label = [u64; LABEL_WORDS];
+
+/// Words of a goroutine, of which one is its status, and the next its number.
+pub(crate) type Head = [u64; 3];
 
 /// One call.
 #[derive(Clone, Copy, Debug)]
@@ -58,12 +62,28 @@ pub(crate) enum Words {
         head: u64,
         completion: u64,
     },
+    /// Of a continuation: the function that awaits it, and the one that awaits that.
+    Continuation {
+        resume: u64,
+        caller: u64,
+    },
     /// A block's function, what it captured first, the block that it wraps, and its group.
     Block {
         invoke: u64,
         captured: u64,
         wrapped: u64,
         group: u64,
+    },
+    /// Of a goroutine: its status and number, what it waits for, and where in the program that is.
+    Goroutine {
+        head: Head,
+        key: u64,
+        site: u64,
+    },
+    /// Of a new one: its function.
+    NewGoroutine {
+        entry: u64,
+        head: Head,
     },
 }
 
@@ -77,20 +97,21 @@ pub(crate) struct LogicalCalls {
     open: Vec<(usize, EventSeq)>,
     /// One that has just ended by jumping to the next call, and its depth.
     jumped: Option<(usize, u32)>,
-    /// One that leads to a function that is still to come.
-    leading: Option<usize>,
+    /// Those that lead to a function that is still to come: several, where one has jumped to the other.
+    leading: Vec<usize>,
 }
 
 impl LogicalCalls {
     pub(crate) fn begin_thread(&mut self) {
         self.open.clear();
-        (self.jumped, self.leading) = (None, None);
+        self.jumped = None;
+        self.leading.clear();
     }
 
     /// Whether the next call is of interest, whatever it is.
     #[inline]
     pub(crate) fn wants_next(&self) -> bool {
-        self.jumped.is_some() || self.leading.is_some()
+        self.jumped.is_some() || !self.leading.is_empty()
     }
 
     /// A call that is of interest only for what came before.
@@ -99,8 +120,8 @@ impl LogicalCalls {
         if let Some((index, _)) = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame) {
             self.open.push((index, opened.seq));
         }
-        if is_own && let Some(index) = self.leading.take() {
-            self.calls[index].leads_to = Some(function);
+        if is_own {
+            self.leading.drain(..).for_each(|index| self.calls[index].leads_to = Some(function));
         }
     }
 
@@ -115,6 +136,7 @@ impl LogicalCalls {
         opened: &Opened,
         function: FunctionId,
         detail: Option<&EventDetail>,
+        code: &CodeMap,
     ) {
         let mut call = LogicalCall {
             thread,
@@ -135,19 +157,28 @@ impl LogicalCalls {
         if let Some(detail) = detail {
             call.arguments.copy_from_slice(&detail.registers[..4]);
             let words = &detail.words[..];
-            call.words = words_of_call(opened.role, &detail.registers, words);
-            if matches!(opened.role, Role::Gcd(GcdCall::Submit(_) | GcdCall::QueueCreate | GcdCall::QueueCreateOn)) {
+            call.words = words_of_call(opened.role, &detail.registers, words, code);
+            if matches!(
+                opened.role,
+                Role::Gcd(GcdCall::Submit(_) | GcdCall::QueueCreate | GcdCall::QueueCreateOn | GcdCall::SourceCreate)
+            ) {
                 call.label = words.first_chunk().and_then(|label| self.number_of(*label));
             }
         }
-        if opened.is_frame {
+        let was_jumped_to = self.open.last().is_some_and(|(_, seq)| *seq == opened.seq);
+        // Goroutines change threads in the midst of most of the others.
+        let may_end_elsewhere = matches!(opened.role, Role::Go(go) if go != GoCall::Create);
+        if opened.is_frame && !may_end_elsewhere {
             self.open.push((self.calls.len(), opened.seq));
         }
         match opened.role {
             Role::Swift(SwiftCall::Enter) | Role::Gcd(GcdCall::Invoke | GcdCall::InvokeShared) => {
-                self.leading = Some(self.calls.len());
+                if !was_jumped_to {
+                    self.leading.clear();
+                }
+                self.leading.push(self.calls.len());
             }
-            Role::Swift(SwiftCall::Exit) => self.leading = None,
+            Role::Swift(SwiftCall::Exit) => self.leading.clear(),
             _ => (),
         }
         if !opened.is_frame && matches!(opened.role, Role::Gcd(GcdCall::Invoke | GcdCall::InvokeShared)) {
@@ -168,8 +199,10 @@ impl LogicalCalls {
             if closed.outcome.reason == Reason::TailCall {
                 self.jumped = Some((index, closed.depth));
             }
-            if self.leading == Some(index) && call.role != Role::Swift(SwiftCall::Enter) {
-                self.leading = None;
+            // A thunk whose last call is a jump leads to what it jumps to.
+            let is_over = closed.outcome.reason != Reason::TailCall;
+            if is_over && call.role != Role::Swift(SwiftCall::Enter) {
+                self.leading.retain(|it| *it != index);
             }
             call.end = Some(closed.end());
             call.close_seq = closed.close_seq;
@@ -207,8 +240,10 @@ fn at(words: &[u64], index: usize) -> u64 {
     words.get(index).copied().unwrap_or(NONE)
 }
 
-fn words_of_call(role: Role, registers: &[u64; 6], words: &[u64]) -> Words {
+fn words_of_call(role: Role, registers: &[u64; 6], words: &[u64], code: &CodeMap) -> Words {
     match role {
+        Role::Go(GoCall::Create) => Words::NewGoroutine { entry: at(words, 0), head: [NONE; 3] },
+        Role::Go(go) => goroutine(go, words, code),
         Role::Swift(SwiftCall::Create) => {
             // The descriptor's first half word is the distance from it to the function.
             let distance = at(words, 0);
@@ -217,6 +252,7 @@ fn words_of_call(role: Role, registers: &[u64; 6], words: &[u64]) -> Words {
             Words::New { entry, head: NONE, completion: NONE }
         }
         Role::Swift(SwiftCall::CreateInside) => Words::New { entry: registers[3], head: NONE, completion: NONE },
+        Role::Swift(SwiftCall::ContinuationAwait) => Words::Continuation { resume: at(words, 0), caller: at(words, 1) },
         Role::Swift(_) => task(words),
         Role::Gcd(GcdCall::Submit(submit)) if !submit.is_function => Words::Block {
             invoke: at(words, LABEL_WORDS),
@@ -228,6 +264,16 @@ fn words_of_call(role: Role, registers: &[u64; 6], words: &[u64]) -> Words {
             Words::Block { invoke: at(words, 0), captured: at(words, 2), wrapped: NONE, group: NONE }
         }
         _ => Words::Nothing,
+    }
+}
+
+fn goroutine(go: GoCall, words: &[u64], code: &CodeMap) -> Words {
+    let Some((&head, more)) = words.split_first_chunk() else { return Words::Nothing };
+    match more.split_first() {
+        Some((&key, callers)) if go == GoCall::Park => {
+            Words::Goroutine { head, key, site: code.first_of_program(callers).unwrap_or(NONE) }
+        }
+        _ => Words::Goroutine { head, key: NONE, site: NONE },
     }
 }
 
@@ -245,10 +291,36 @@ fn words_of_return(role: Role, known: Words, words: &[u64]) -> Words {
             Words::New { entry, head: at(words, 0), completion: at(words, 9) }
         }
         (Role::Swift(SwiftCall::ContinuationInit), _) => task(words),
+        (_, Words::NewGoroutine { entry, .. }) => {
+            Words::NewGoroutine { entry, head: words.first_chunk().copied().unwrap_or([NONE; 3]) }
+        }
         (Role::Gcd(GcdCall::BlockWrap), _) => {
             Words::Block { invoke: at(words, 0), captured: at(words, 2), wrapped: at(words, 3), group: at(words, 4) }
         }
         _ => known,
+    }
+}
+
+#[cfg(test)]
+impl LogicalCall {
+    /// A call of which nothing else is known; its event has the number of its time.
+    pub(crate) fn at(role: Role, thread: u32, time: u64) -> Self {
+        Self {
+            thread: ThreadIndex(thread),
+            depth: 0,
+            seq: EventSeq(time),
+            time: TraceNanos(time),
+            end: None,
+            close_seq: None,
+            role,
+            outcome: Outcome::default(),
+            function: FunctionId(0),
+            leads_to: None,
+            arguments: [NONE; 4],
+            result: NONE,
+            words: Words::Nothing,
+            label: None,
+        }
     }
 }
 

@@ -3,8 +3,10 @@
 
 mod context;
 mod logical_call;
+mod losses;
 
 pub use context::Context;
 
 pub(crate) use context::{Contexts, HasContext};
-pub(crate) use logical_call::{Label, LogicalCall, LogicalCalls, Words};
+pub(crate) use logical_call::{Head, Label, LogicalCall, LogicalCalls, Words};
+pub(crate) use losses::{Loss, Losses};

@@ -5,14 +5,14 @@
 //! there is: the block's address, which is the call's argument, where registers were kept; a submission that waits for it
 //! on the same thread; the release of the block that follows the call at once; the order of the submissions.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use ada_event::{EventSeq, FunctionId, RuntimeAddr};
 
 use super::queues::Queues;
 use super::{BlockSpan, GroupEntry, QueueEntry};
 use crate::NONE;
-use crate::concurrency::{Context, Contexts, Label, LogicalCall, Words};
+use crate::concurrency::{Context, Contexts, Label, LogicalCall, Losses, Words};
 use crate::outcome::{Outcome, Reason, Status};
 use crate::replay::ReplayOptions;
 use crate::role::{GcdCall, How, Submit};
@@ -34,8 +34,12 @@ struct Waiting {
     keys: [u64; 2],
     /// The functions that its run may begin with.
     functions: [Option<FunctionId>; 2],
-    /// The span of the parallel loop that runs it, again and again.
+    /// The span of the parallel loop that runs it.
     of_loop: Option<u32>,
+    /// Whether it runs again and again.
+    repeats: bool,
+    /// The source that it handles the events of.
+    source: u64,
     has_ended: bool,
     runs: u64,
 }
@@ -43,7 +47,7 @@ struct Waiting {
 impl Waiting {
     /// Whether a run of it may still come.
     fn waits(&self) -> bool {
-        !self.has_ended && (self.runs == 0 || self.of_loop.is_some())
+        !self.has_ended && (self.runs == 0 || self.repeats)
     }
 }
 
@@ -83,6 +87,8 @@ pub(crate) struct Blocks {
     running: HashMap<(ThreadIndex, EventSeq), u32>,
     /// The function of each block that was copied, and what it captured first, by its address.
     copied: HashMap<u64, (u64, u64)>,
+    /// Blocks that were cancelled, by their addresses; they may be submitted later.
+    canceled: HashSet<u64>,
     queues: Queues,
     threads: HashMap<ThreadIndex, Thread>,
 }
@@ -135,7 +141,7 @@ impl Blocks {
         around: &Surroundings<'_>,
     ) {
         let label = call.label.and_then(|label| around.labels.get(label as usize)).copied();
-        let [first, second, third, _] = call.arguments;
+        let [first, second, third, fourth] = call.arguments;
         match gcd {
             GcdCall::Submit(submit) => self.submit(call, submit, label, contexts, around),
             GcdCall::GroupCreate => self.queues.group_created(RuntimeAddr(call.result), call.time),
@@ -157,16 +163,20 @@ impl Blocks {
                 }
             }
             GcdCall::QueueCreate if !self.is_inside(call) => {
-                self.queues.create(RuntimeAddr(call.result), label, RuntimeAddr(NONE), call.time)
+                self.queues.create(RuntimeAddr(call.result), label, second, RuntimeAddr(NONE), call.time)
             }
             GcdCall::QueueCreateOn => {
-                self.queues.create(RuntimeAddr(call.result), label, RuntimeAddr(third), call.time)
+                self.queues.create(RuntimeAddr(call.result), label, second, RuntimeAddr(third), call.time)
             }
+            GcdCall::AttributeQos => self.queues.attribute(call.result, second),
+            GcdCall::SourceCreate => self.queues.source_created(call.result, RuntimeAddr(fourth), label),
             GcdCall::QueueCreate => (),
             GcdCall::SetTarget => self.queues.set_target(RuntimeAddr(first), RuntimeAddr(second)),
             GcdCall::BlockCopy => self.copy(call),
-            GcdCall::BlockWrap | GcdCall::BlockRelease => (),
+            GcdCall::BlockRelease => (),
+            GcdCall::BlockWrap => drop(self.canceled.remove(&call.result)),
             GcdCall::BlockCancel => {
+                self.canceled.insert(first);
                 for &index in self.by_key.get(&first).into_iter().flatten() {
                     self.waiting[index as usize].span.is_canceled = 1;
                 }
@@ -236,7 +246,13 @@ impl Blocks {
         if self.is_inside(call) {
             return;
         }
-        let queue = self.queues.find_or_add(RuntimeAddr(queue), label);
+        let queue = match submit.how {
+            How::Source => self.queues.of_source(first),
+            _ => self.queues.find_or_add(RuntimeAddr(queue), label),
+        };
+        if submit.how == How::Source {
+            self.end_handlers_of(first);
+        }
         if is_swift {
             // A job, not a block: the task that it runs has a span of its own.
             if let Some(queue) = queue {
@@ -291,13 +307,16 @@ impl Blocks {
             block,
             group: word(group),
             index: if is_loop { first } else { NONE },
-            is_canceled: 0,
+            is_canceled: self.canceled.contains(&block).into(),
             confidence: CERTAIN,
             ..BlockSpan::default()
         };
+        self.end_handlers_at(keys, named);
         let of_loop = is_loop.then_some(self.spans.len() as u32);
         self.spans.extend(is_loop.then_some(span));
-        self.waiting.push(Waiting { span, keys, functions, of_loop, has_ended: false, runs: 0 });
+        let repeats = is_loop || submit.how == How::Source;
+        let source = if submit.how == How::Source { first } else { NONE };
+        self.waiting.push(Waiting { span, keys, functions, of_loop, repeats, source, has_ended: false, runs: 0 });
         for key in keys.into_iter().filter(|&key| key != NONE && key != 0) {
             self.by_key.entry(key).or_default().push_back(index);
         }
@@ -306,6 +325,20 @@ impl Blocks {
         }
         let open = OpenSubmit { close_seq: call.close_seq, waiting: Some(index), block };
         self.threads.entry(call.thread).or_default().open.push(Open::Submit(open));
+    }
+
+    /// A source has one handler at a time.
+    fn end_handlers_of(&mut self, source: u64) {
+        let handlers = self.waiting.iter_mut().filter(|it| it.source == source && source != NONE);
+        handlers.for_each(|it| it.has_ended = true);
+    }
+
+    /// A handler whose memory has another block now is gone.
+    fn end_handlers_at(&mut self, keys: [u64; 2], named: Option<FunctionId>) {
+        for index in keys.iter().filter_map(|key| self.by_key.get(key)).flatten() {
+            let it = &mut self.waiting[*index as usize];
+            it.has_ended |= it.span.how() == How::Source && it.span.function != named;
+        }
     }
 
     /// A block that is copied while it is submitted runs as its copy.
@@ -386,9 +419,14 @@ impl Blocks {
             span.how = How::Iteration as u64;
             span.parent = Context::Block(of_loop).to_word();
             span.index = if call.arguments[1] == NONE { waiting.runs } else { call.arguments[1] };
+            // The runtime's own function calls the loop's body, which the loop is about.
+            let of_loop = &mut self.spans[of_loop as usize];
+            if of_loop.function.is_none_or(around.is_shared) {
+                of_loop.function = span.function;
+            }
         }
         waiting.runs += 1;
-        if waiting.of_loop.is_none() {
+        if !waiting.repeats {
             self.forget(index);
         }
         self.spans.push(span);
@@ -410,9 +448,10 @@ impl Blocks {
     }
 
     /// Ends what is open, and gives the tables.
-    pub(crate) fn finish(mut self, options: &ReplayOptions) -> BlockTables {
+    pub(crate) fn finish(mut self, options: &ReplayOptions, losses: &Losses) -> BlockTables {
         let open = options.end.outcome();
         let pending = Outcome { status: Status::Pending, ..open };
+        let dropped = Outcome::new(Status::Unmatched, Reason::Dropped);
         for run in self.running.into_values() {
             let span = &mut self.spans[run as usize];
             span.end = options.end_time.max(span.start);
@@ -425,9 +464,12 @@ impl Blocks {
                     let span = &mut self.spans[of_loop as usize];
                     (span.end, span.outcome) = (options.end_time.max(span.start), open.to_byte().into());
                 }
-            } else if waiting.runs == 0 {
+            } else if waiting.runs == 0 && !waiting.repeats {
                 let outcome = match span.is_canceled {
                     1 => Outcome::new(Status::Canceled, Reason::Canceled),
+                    // It may have run among events that are missing.
+                    _ if losses.since(span.submit_time) => dropped,
+                    _ if options.is_cut_short => open,
                     _ => pending,
                 };
                 span.outcome = outcome.to_byte().into();
@@ -441,6 +483,9 @@ impl Blocks {
             }
             outcome.is_uncertain |= span.confidence < THE_ONLY_ONE;
             span.outcome = outcome.to_byte().into();
+        }
+        for group in &mut self.queues.groups {
+            group.is_cut = losses.since(group.create_time.unwrap_or_default()).into();
         }
         BlockTables { blocks: self.spans, queues: self.queues.queues, groups: self.queues.groups }
     }

@@ -82,6 +82,8 @@ word_struct! {
         pub create_time: Option<TraceNanos>,
         /// Jobs of Swift's runtime that went through it.
         pub swift_jobs: u64,
+        /// The quality of service that it was made with, as the system numbers them.
+        pub qos: u64,
     }
 }
 
@@ -104,6 +106,8 @@ word_struct! {
         pub waits: u64,
         /// How long they took.
         pub wait_ns: u64,
+        /// 1 where events are missing since it was made: what was counted is not all.
+        pub is_cut: u64,
     }
 }
 
@@ -139,13 +143,23 @@ impl BlockSpan {
         self.submit_seq != self.seq || self.submit_thread != self.thread || self.how() == How::Apply
     }
 
-    /// From its submission to its run.
+    /// From its submission to its run. A handler runs again and again, when its source has something for it.
     pub fn latency(&self) -> Option<u64> {
-        self.has_run().then(|| self.start.since(self.submit_time))
+        (self.has_run() && self.how() != How::Source).then(|| self.start.since(self.submit_time))
     }
 }
 
 impl QueueEntry {
+    /// The quality of service that it was made with; queues of the system have it in their labels.
+    pub fn qos(&self) -> Option<String> {
+        let made_with = qos_word(self.qos).map(str::to_owned);
+        made_with.or_else(|| {
+            let label = self.label()?;
+            let class = label.strip_prefix("com.apple.root.")?.split("-qos").next()?;
+            Some(class.replace('-', "_"))
+        })
+    }
+
     /// Its label.
     pub fn label(&self) -> Option<String> {
         let words = [self.label_0, self.label_1, self.label_2, self.label_3, self.label_4, self.label_5];
@@ -158,9 +172,22 @@ impl QueueEntry {
     }
 }
 
+/// A quality of service in words, as Swift has them.
+pub fn qos_word(class: u64) -> Option<&'static str> {
+    Some(match class {
+        0x21 => "user_interactive",
+        0x19 => "user_initiated",
+        0x15 => "default",
+        0x11 => "utility",
+        0x09 => "background",
+        0x05 => "maintenance",
+        _ => return None,
+    })
+}
+
 impl GroupEntry {
-    /// What it still waits for.
-    pub fn remaining(&self) -> u64 {
-        (self.enters + self.blocks).saturating_sub(self.leaves)
+    /// What it still waits for; none where that is not known, since events are missing.
+    pub fn remaining(&self) -> Option<u64> {
+        (self.is_cut == 0).then(|| (self.enters + self.blocks).saturating_sub(self.leaves))
     }
 }

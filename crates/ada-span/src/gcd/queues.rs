@@ -14,17 +14,34 @@ pub(crate) struct Queues {
     by_address: HashMap<RuntimeAddr, u32>,
     pub(crate) groups: Vec<GroupEntry>,
     groups_by_address: HashMap<RuntimeAddr, u32>,
+    /// libdispatch has one attribute for each combination of properties, at an address of its own.
+    qos_of_attributes: HashMap<u64, u64>,
+    /// The queues on which sources run their handlers, by the sources' addresses.
+    sources: HashMap<u64, (RuntimeAddr, Option<Label>)>,
 }
 
 impl Queues {
-    /// A queue was made.
-    pub(crate) fn create(&mut self, address: RuntimeAddr, label: Option<Label>, target: RuntimeAddr, time: TraceNanos) {
+    /// An attribute of queues was made, with a quality of service.
+    pub(crate) fn attribute(&mut self, address: u64, qos: u64) {
+        self.qos_of_attributes.insert(address, qos);
+    }
+
+    /// A queue was made with an attribute.
+    pub(crate) fn create(
+        &mut self,
+        address: RuntimeAddr,
+        label: Option<Label>,
+        attribute: u64,
+        target: RuntimeAddr,
+        time: TraceNanos,
+    ) {
         if !is_known(address) {
             return;
         }
         let target = self.by_address.get(&target).map_or(NONE, |&index| index.into());
         self.by_address.insert(address, self.queues.len() as u32);
-        self.queues.push(QueueEntry { target, create_time: Some(time), ..entry(address, label) });
+        let qos = self.qos_of_attributes.get(&attribute).copied().unwrap_or(NONE);
+        self.queues.push(QueueEntry { target, qos, create_time: Some(time), ..entry(address, label) });
     }
 
     /// A queue was put on top of another.
@@ -56,6 +73,17 @@ impl Queues {
         self.by_address.insert(address, index);
         self.queues.push(entry(address, label));
         Some(index)
+    }
+
+    /// A source was made on a queue.
+    pub(crate) fn source_created(&mut self, source: u64, queue: RuntimeAddr, label: Option<Label>) {
+        self.sources.insert(source, (queue, label));
+    }
+
+    /// The queue of a source.
+    pub(crate) fn of_source(&mut self, source: u64) -> Option<u32> {
+        let (queue, label) = self.sources.get(&source).copied()?;
+        self.find_or_add(queue, label)
     }
 
     pub(crate) fn group_created(&mut self, address: RuntimeAddr, time: TraceNanos) {
@@ -99,5 +127,15 @@ fn labels(entry: &QueueEntry) -> Label {
 }
 
 fn group(address: RuntimeAddr) -> GroupEntry {
-    GroupEntry { address, create_time: None, enters: 0, leaves: 0, blocks: 0, notifies: 0, waits: 0, wait_ns: 0 }
+    GroupEntry {
+        address,
+        create_time: None,
+        enters: 0,
+        leaves: 0,
+        blocks: 0,
+        notifies: 0,
+        waits: 0,
+        wait_ns: 0,
+        is_cut: 0,
+    }
 }

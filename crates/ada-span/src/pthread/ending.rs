@@ -50,7 +50,7 @@ impl Ending {
     /// What the start routine's call says, if that is how the thread has ended.
     fn of_call(outcome: Outcome, time: TraceNanos) -> Option<Self> {
         let how = match (outcome.status, outcome.reason) {
-            (Status::Completed, _) | (_, Reason::AttachedMidway) => ThreadEnd::Return,
+            (Status::Completed, _) | (Status::Unmatched, Reason::AttachedMidway) => ThreadEnd::Return,
             (Status::Exited, _) => ThreadEnd::Exit,
             (Status::Canceled, _) => ThreadEnd::Cancel,
             (Status::Open, _) => ThreadEnd::Alive,

@@ -6,17 +6,21 @@
 
 mod causes;
 mod feed;
+mod moved_stacks;
 mod options;
 mod parked;
 mod span_sink;
 
 pub(crate) use feed::Feed;
+pub(crate) use moved_stacks::MovedStacks;
 pub use options::{ProcessEnd, ReplayOptions};
 pub use span_sink::{Closed, FunctionNumber, KnownFunction, Opened, SpanHandle, SpanSink};
 
 use std::mem;
+use std::sync::Arc;
 
 use causes::Causes;
+use moved_stacks::StayNumber;
 use parked::{Parked, ParkedStacks};
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, TraceNanos};
@@ -24,9 +28,13 @@ use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, TraceNanos};
 use crate::anomaly::{Anomaly, AnomalyKind};
 use crate::outcome::{Outcome, Reason, Status};
 use crate::role::Role;
+use crate::thread_index::ThreadIndex;
 
 /// Frames that are followed at once on a thread. A stack of 8 MiB has room for half a million.
 const DEEPEST: usize = 1 << 21;
+
+/// Fewer open calls than this the recorder always follows.
+const SURELY_FOLLOWED: u32 = 1 << 14;
 
 /// An open call. Number and depth lie apart: side by side they are read as one word, and right after a leaf's call, when
 /// they were just written as two, that load waits for both stores. Profiles had a seventh of their samples there; the
@@ -62,6 +70,12 @@ pub struct Replay<S> {
     stack_number: u64,
     /// The others, which wait.
     parked: ParkedStacks,
+    /// The stacks that change threads, and which thread this is.
+    moved: Option<(Arc<MovedStacks>, ThreadIndex)>,
+    /// Which stay on such a stack it is.
+    stay: Option<StayNumber>,
+    /// Calls below `unknown_below` are another thread's to tell of.
+    is_taken_over: bool,
     next_seq: EventSeq,
     /// Whether events are missing before the next one.
     has_jumped: bool,
@@ -114,6 +128,9 @@ impl<S: SpanSink> Replay<S> {
             stack: Vec::new(),
             stack_number: 0,
             parked: ParkedStacks::default(),
+            moved: None,
+            stay: None,
+            is_taken_over: false,
             next_seq: EventSeq(0),
             has_jumped: false,
             has_begun: false,
@@ -143,6 +160,12 @@ impl<S: SpanSink> Replay<S> {
         self
     }
 
+    /// States which stacks change threads, and which thread this is.
+    pub(crate) fn with_moved_stacks(mut self, moved: Arc<MovedStacks>, thread: ThreadIndex) -> Self {
+        self.moved = Some((moved, thread));
+        self
+    }
+
     /// Whether nothing is open but the C library's first function of a thread.
     fn is_in_library(&self) -> bool {
         matches!(&self.stack[..], [frame] if frame.role == Role::ThreadStart)
@@ -156,6 +179,7 @@ impl<S: SpanSink> Replay<S> {
     /// Handles the first event, and the first one after each loss.
     #[cold]
     fn take_stock(&mut self, event: &Event) {
+        let (before, last_loss) = (if self.has_begun { self.time_before } else { TraceNanos(0) }, self.last_loss);
         if !self.has_begun {
             self.has_begun = true;
             self.is_cut = self.has_jumped || self.losses.last().is_some_and(|loss| *loss <= self.time);
@@ -168,6 +192,9 @@ impl<S: SpanSink> Replay<S> {
         }
         if mem::take(&mut self.has_jumped) {
             self.last_loss = self.time;
+        }
+        if self.last_loss != last_loss {
+            self.sink.lost(before, self.time);
         }
         self.take_stock_at = self.losses.last().copied().unwrap_or(TraceNanos::MAX);
     }
@@ -297,6 +324,11 @@ impl<S: SpanSink> Replay<S> {
             return;
         }
         let outcome = if is_entry_only {
+            // The end of a function that is hooked at all its exits is missing only where the recorder found no room
+            // for one more open call.
+            if !function.is_entry_only && depth >= SURELY_FOLLOWED {
+                self.odd(AnomalyKind::TooDeep, seq);
+            }
             Outcome::new(Status::EntryOnly, Reason::None)
         } else {
             self.odd(AnomalyKind::TooDeep, seq);
@@ -395,16 +427,22 @@ impl<S: SpanSink> Replay<S> {
         if number == self.stack_number {
             return;
         }
-        let next = self.parked.take(number).unwrap_or_else(|| Parked {
+        self.hand_over();
+        self.stay = self.moved.as_ref().and_then(|(moved, thread)| moved.stay(number, *thread, event.timestamp));
+        let is_taken_over = self.is_moved(MovedStacks::is_taken_over, number);
+        let waiting = self.parked.take(number).filter(|_| !is_taken_over);
+        let next = waiting.unwrap_or_else(|| Parked {
             frames: Vec::new(),
             since: self.time,
             unknown_below: event.depth,
+            is_taken_over,
             causes: Causes::default(),
         });
         let left = Parked {
             frames: mem::replace(&mut self.stack, next.frames),
             since: self.time,
             unknown_below: mem::replace(&mut self.unknown_below, next.unknown_below),
+            is_taken_over: mem::replace(&mut self.is_taken_over, next.is_taken_over),
             causes: mem::replace(&mut self.causes, next.causes),
         };
         let left_number = mem::replace(&mut self.stack_number, number);
@@ -415,6 +453,35 @@ impl<S: SpanSink> Replay<S> {
         if let Some(top) = self.stack.last_mut() {
             top.children_ns += self.time - next.since;
         }
+    }
+
+    fn is_moved(&self, how: fn(&MovedStacks, u64, StayNumber) -> bool, number: u64) -> bool {
+        self.moved.as_ref().zip(self.stay).is_some_and(|((moved, _), stay)| how(moved, number, stay))
+    }
+
+    /// Ends what is open on a stack that another thread is on next, where it ends there. What happens there is no time of its own.
+    fn hand_over(&mut self) {
+        if !self.is_moved(MovedStacks::is_handed_over, self.stack_number) {
+            return;
+        }
+        let Some(((moved, _), stay)) = self.moved.clone().zip(self.stay) else { return };
+        let left = self.time;
+        while let Some(depth) = self.stack.last().map(|top| top.depth) {
+            let end = moved.end_after(self.stack_number, stay, depth);
+            let end_time = end.map_or(self.options.end_time, |end| end.time).max(self.time);
+            if let Some(top) = self.stack.last_mut() {
+                top.children_ns += end_time - self.time;
+            }
+            self.time = end_time;
+            let outcome = match end.map(|end| end.kind) {
+                Some(EventKind::RETURN) => Outcome::default(),
+                Some(EventKind::TAIL) => Outcome::new(Status::Completed, Reason::TailCall),
+                Some(_) => Outcome::new(Status::Unmatched, Reason::None),
+                None => self.options.end.outcome(),
+            };
+            self.give_up_top(outcome);
+        }
+        self.time = left;
     }
 
     /// Whether events were lost since the newest open call began: it may have ended among them, and this may be the end of
@@ -433,6 +500,9 @@ impl<S: SpanSink> Replay<S> {
         }
         let began_before = depth < self.unknown_below;
         self.unknown_below = self.unknown_below.min(depth);
+        if began_before && self.is_taken_over {
+            return;
+        }
         if !began_before {
             self.odd(AnomalyKind::EndWithoutBeginning, seq);
         }
@@ -484,6 +554,7 @@ impl<S: SpanSink> Replay<S> {
             && outcome.reason == Reason::None
             && matches!(outcome.status, Status::Completed | Status::Open);
         let outcome = if is_slow { Outcome { reason: Reason::Timeout, ..outcome } } else { outcome };
+        let outcome = if self.options.attached_time == Some(frame.start) { begun_before(outcome) } else { outcome };
         let closed = Closed {
             seq: frame.seq,
             start: frame.start,
@@ -554,22 +625,31 @@ impl<S: SpanSink> Replay<S> {
 
     /// Ends the thread: closes what is open, and gives the sink back.
     pub fn finish(mut self) -> (S, ThreadFacts) {
+        let ReplayOptions { is_imported, is_cut_short, is_incomplete, .. } = self.options;
+        let end_time = match is_imported || is_cut_short || is_incomplete {
+            true => self.time,
+            false => self.time.max(self.options.end_time),
+        };
         let facts = ThreadFacts {
             events: self.next_seq.0,
             first_time: self.first_time,
             start_time: self.first_time,
             last_time: self.time,
-            end_time: if self.is_torn_down { self.time } else { self.time.max(self.options.end_time) },
+            end_time: if self.is_torn_down { self.time } else { end_time },
             deepest: if !self.has_begun { 0 } else { self.deepest.saturating_add(1) },
             begun_at_depth: self.begun_at_depth,
         };
+        self.hand_over();
         // A start routine that is not hooked runs there, too.
         let ended_in_library = self.is_in_library() && (self.is_torn_down || !self.knows_teardown);
         if !ended_in_library {
-            self.time = self.time.max(self.options.end_time);
+            self.time = end_time;
         }
         // What was open may have ended among events that were lost since.
-        let is_cut = !self.losses.is_empty() || self.has_jumped;
+        let is_cut = !self.losses.is_empty() || self.has_jumped || is_incomplete;
+        if is_cut {
+            self.sink.lost(facts.last_time, TraceNanos::MAX);
+        }
         let outcome = match (is_cut, ended_in_library) {
             (true, _) => Outcome::new(Status::Unmatched, Reason::Dropped),
             (_, true) => Outcome { is_uncertain: !self.is_torn_down, ..Outcome::new(Status::Exited, Reason::None) },
@@ -580,5 +660,17 @@ impl<S: SpanSink> Replay<S> {
         }
         self.give_up_parked(outcome);
         (self.sink, facts)
+    }
+}
+
+/// The outcome of a call that was open when the process was attached to: its beginning is not known.
+#[cold]
+fn begun_before(outcome: Outcome) -> Outcome {
+    match (outcome.status, outcome.reason) {
+        (Status::Completed, Reason::None | Reason::Timeout | Reason::TailCall) => {
+            Outcome { status: Status::Unmatched, reason: Reason::AttachedMidway, ..outcome }
+        }
+        (_, Reason::None | Reason::Timeout) => Outcome { reason: Reason::AttachedMidway, ..outcome },
+        _ => outcome,
     }
 }

@@ -38,4 +38,17 @@ pub struct ReplayOptions {
     pub end_time: TraceNanos,
     /// Spans that take longer get [`Reason::Timeout`], if they have no other reason.
     pub timeout_ns: u64,
+    /// Until when events were let go, because only the newest part was to be kept. 0 where none were.
+    pub let_go_until: TraceNanos,
+    /// Whether the process ran already when the recording began.
+    pub is_attached: bool,
+    /// When it was attached to: calls of that very time had been open before.
+    pub attached_time: Option<TraceNanos>,
+    /// Whether the events were imported: then threads are lanes, which end with their events.
+    pub is_imported: bool,
+    /// Whether what was recorded could not all be written: of each thread the newest events may be missing.
+    pub is_incomplete: bool,
+    /// Whether the recording was cut short: of each thread there is what was written by then, and nothing says how far
+    /// that is behind the others.
+    pub is_cut_short: bool,
 }

@@ -15,6 +15,8 @@ pub(super) struct Parked {
     pub(super) since: TraceNanos,
     /// Frames below this depth may have been open before its first event.
     pub(super) unknown_below: u32,
+    /// Those are another thread's to tell of.
+    pub(super) is_taken_over: bool,
     /// The unwinding that is under way there, or was the last.
     pub(super) causes: Causes,
 }

@@ -102,6 +102,9 @@ pub trait SpanSink {
     /// A span ends. Spans end before those that enclose them.
     fn close(&mut self, handle: SpanHandle, closed: &Closed);
 
+    /// Events between two times are missing: those of the last event before them and of the first one after.
+    fn lost(&mut self, _from: TraceNanos, _to: TraceNanos) {}
+
     /// Something is odd.
     fn anomaly(&mut self, anomaly: Anomaly);
 

@@ -21,6 +21,10 @@ pub enum GcdCall {
     QueueCreateOn,
     /// A queue is put on top of another.
     SetTarget,
+    /// An attribute of queues is made, with a quality of service.
+    AttributeQos,
+    /// A source is made: of timers, descriptors, signals.
+    SourceCreate,
     /// A block is copied.
     BlockCopy,
     /// A reference to a block is given up.
@@ -69,6 +73,8 @@ word_enum! {
         Apply = 7, "apply";
         /// The same: one time.
         Iteration = 8, "iteration";
+        /// It runs whenever a source has something for it.
+        Source = 9, "source";
     }
 }
 
@@ -105,6 +111,7 @@ impl GcdCall {
             "group_notify" => (How::Notify, true),
             "after" => (How::After, true),
             "apply" => (How::Apply, true),
+            "source_set_event_handler" => (How::Source, false),
             _ => {
                 return match rest {
                     "group_create" => Some(Self::GroupCreate),
@@ -113,6 +120,8 @@ impl GcdCall {
                     "group_wait" => Some(Self::GroupWait),
                     "queue_create" => Some(Self::QueueCreate),
                     "queue_create_with_target" | "queue_create_with_target$V2" => Some(Self::QueueCreateOn),
+                    "queue_attr_make_with_qos_class" => Some(Self::AttributeQos),
+                    "source_create" => Some(Self::SourceCreate),
                     "set_target_queue" => Some(Self::SetTarget),
                     "block_create" | "block_create_with_qos_class" => Some(Self::BlockWrap),
                     "block_cancel" => Some(Self::BlockCancel),

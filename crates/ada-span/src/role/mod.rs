@@ -1,10 +1,16 @@
 //! The parts that functions play for others' spans, known by their names.
 
 mod gcd_call;
+mod go_call;
+mod go_part;
 mod swift_call;
+mod sync_call;
 
 pub use gcd_call::{GcdCall, How, Submit};
+pub use go_call::GoCall;
+pub use go_part::GoPart;
 pub use swift_call::SwiftCall;
+pub use sync_call::SyncCall;
 
 /// A part that a function plays for others' spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -62,6 +68,10 @@ pub enum Role {
     Swift(SwiftCall),
     /// Reports dispatched blocks.
     Gcd(GcdCall),
+    /// Waits for other threads, or wakes them.
+    Sync(SyncCall),
+    /// Reports goroutines.
+    Go(GoCall),
 }
 
 impl Role {
@@ -109,21 +119,22 @@ impl Role {
             name if name.contains("10_M_managerE") => Self::ClosureManager,
             name => {
                 let swift = SwiftCall::of(name).map(Self::Swift);
-                swift.or_else(|| GcdCall::of(name).map(Self::Gcd)).unwrap_or_default()
+                let other = || GcdCall::of(name).map(Self::Gcd).or_else(|| SyncCall::of(name).map(Self::Sync));
+                swift.or_else(other).or_else(|| GoCall::of(name).map(Self::Go)).unwrap_or_default()
             }
         }
     }
 
-    /// Whether it reports tasks or blocks.
+    /// Whether it reports tasks, blocks or goroutines.
     pub const fn is_concurrency(self) -> bool {
-        matches!(self, Self::Swift(_) | Self::Gcd(_))
+        matches!(self, Self::Swift(_) | Self::Gcd(_) | Self::Go(_))
     }
 
     /// Whether function addresses in its registers are not handed to it as callbacks.
     pub const fn hands_nothing_over(self) -> bool {
         self.is_thread_call()
             || self.is_concurrency()
-            || matches!(self, Self::LazyBinding | Self::Exec | Self::ProgramStart | Self::Main)
+            || matches!(self, Self::LazyBinding | Self::Exec | Self::ProgramStart | Self::Main | Self::Sync(_))
     }
 
     /// Whether an argument can be a function that is handed over. Positions from 6 on are words that a probe has read.

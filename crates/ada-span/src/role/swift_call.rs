@@ -41,6 +41,8 @@ pub enum SwiftCall {
     GroupWait,
     /// A task is asked to end.
     Cancel,
+    /// Somebody asks for the main thread's executor.
+    MainExecutor,
     /// The process ends, which is how an asynchronous `main` does.
     ProcessExit,
 }
@@ -72,6 +74,7 @@ impl SwiftCall {
             "asyncLet_get" | "asyncLet_get_throwing" | "asyncLet_finish" => Self::AsyncLetWait,
             "taskGroup_wait_next_throwing" | "taskGroup_waitAll" => Self::GroupWait,
             "task_cancel" => Self::Cancel,
+            "task_getMainExecutor" => Self::MainExecutor,
             _ => return None,
         })
     }

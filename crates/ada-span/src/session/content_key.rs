@@ -1,12 +1,13 @@
 //! Which trace, and which analysis of it, a process's tables were made from.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use ada_format::atf::{Process, functions_file};
 
 use crate::analysis::ANALYSIS_VERSION;
 
-/// The fingerprint of what a process's tables are made from: its files, their sizes and checksums, the manifest, the
+/// The fingerprint of what a process's tables are made from: its files, their sizes, checksums and times, the manifest, the
 /// function lists, the analysis's version and its options.
 pub fn content_key(process: &Process, timeout_ns: u64) -> u64 {
     let mut hash = Fnv::default();
@@ -22,6 +23,13 @@ pub fn content_key(process: &Process, timeout_ns: u64) -> u64 {
     for thread in &process.threads {
         let index = thread.index();
         hash.number(thread.id().0.into()).number(index.len()).number(index.fingerprint());
+        // What the files hold has checksums, which are checked where it is read. That somebody has written to them since
+        // is seen by their times.
+        for path in thread.files() {
+            let written = std::fs::metadata(path).map(|it| (it.mtime(), it.mtime_nsec()));
+            let (seconds, nanos) = written.unwrap_or_default();
+            hash.number(seconds.cast_unsigned()).number(nanos.cast_unsigned());
+        }
         if let Some(detail) = thread.detail() {
             hash.number(detail.len()).number(thread.byte_count());
             hash.number(detail.fingerprint());

@@ -6,8 +6,11 @@ use ada_format::atf::{FunctionRow, Module, Process, functions_file, read_functio
 use super::process_trace::ProcessTrace;
 use super::runtime_names::{is_loader, is_runtime_library, is_runtime_name};
 use crate::function_traits::{FunctionTrait, FunctionTraits};
-use crate::role::Role;
+use crate::role::{GoPart, Role};
 use crate::source::ProcessSource;
+
+/// Every program of Go has it: another goroutine goes on instead of the one that calls it.
+const GOROUTINE_SWITCH: &str = "runtime.gopark";
 
 /// What a process's function lists and manifest say of its functions. Modules without a readable list are unknown.
 /// A fork's child has its parent's images under the same numbers, and perhaps no lists of its own: then those of a
@@ -19,7 +22,16 @@ pub fn function_traits(process: &Process, beside: &[Process]) -> FunctionTraits 
         let text = std::fs::read_to_string(with_lists.path.join(functions_file(module.module_id))).unwrap_or_default();
         let rows = read_functions(&text).unwrap_or_default();
         let is_library = is_runtime_library(&module.path);
+        if rows.iter().any(|row| row.name == GOROUTINE_SWITCH) {
+            traits.set_moves_stacks();
+            module.go_version.iter().for_each(|version| traits.set_go_version(version));
+        }
         traits.add_module(module.module_id, rows.iter().map(|row| function_trait(module, row, is_library)).collect());
+    }
+    for module in process.manifest.iter().flat_map(|manifest| &manifest.modules) {
+        let copies =
+            module.load_base.into_iter().flat_map(|first| module.other_load_bases.iter().map(move |it| (first, it)));
+        copies.for_each(|(first, other)| traits.add_copy(module.module_id, other.0.wrapping_sub(first.0)));
     }
     for function in first_functions(process) {
         let known = traits.get(function);
@@ -54,7 +66,9 @@ fn function_trait(module: &Module, row: &FunctionRow, is_library: bool) -> Funct
         role,
         is_unnamed: row.name.is_empty(),
         is_entry_only: row.verdict == "entry_only",
+        is_skipped: row.verdict == "skipped",
         is_library,
+        go_part: GoPart::of(&row.name),
         is_runtime: is_library || is_runtime_name(&row.name),
         address: module.load_base.map(|base| row.offset.at_bias(base.0)),
     }

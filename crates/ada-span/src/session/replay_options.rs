@@ -26,12 +26,26 @@ pub fn replay_options(process: &Process, timeout_ns: u64) -> ReplayOptions {
     };
     let last_times = process.threads.iter().filter_map(|thread| thread.index().events().next_back());
     let last_time = last_times.map(|event| event.timestamp).max().unwrap_or_default();
-    let end_time = match crash.filter(|_| end == ProcessEnd::Killed) {
-        Some(crash) => crash,
+    let attached_time = manifest.and_then(|it| it.extra.get("attached_ns")?.as_u64()).map(TraceNanos);
+    let detached = manifest.and_then(|it| it.extra.get("detached_ns")?.as_u64()).map(TraceNanos);
+    let end_time = match crash.filter(|_| end == ProcessEnd::Killed).or(detached.filter(|_| end == ProcessEnd::Alive)) {
+        Some(known) => known,
         None => last_time.max(manifest.map_or(TraceNanos(0), |it| it.time_end_ns)),
     };
     let has_drops = manifest.is_some_and(|it| it.drops.iter().any(is_missing_anywhere));
-    ReplayOptions { has_drops, end, end_time, timeout_ns }
+    let ring = manifest.and_then(|it| it.ring.as_ref()).filter(|ring| ring.let_go_events > 0);
+    ReplayOptions {
+        has_drops,
+        end,
+        end_time,
+        timeout_ns,
+        let_go_until: ring.map_or(TraceNanos(0), |ring| ring.let_go_end_ns.unwrap_or(end_time)),
+        attached_time,
+        is_attached: manifest.is_some_and(|it| it.attached),
+        is_incomplete: manifest.is_some_and(|it| it.extra.contains_key("incomplete")),
+        is_cut_short: end == ProcessEnd::Alive && manifest.is_some_and(|it| it.finished == Some(false)),
+        is_imported: manifest.is_some_and(|it| it.extra.contains_key("imported_from")),
+    }
 }
 
 /// Whether drops can have made holes that the manifest lists no gap for.

@@ -4,12 +4,11 @@ use std::collections::HashMap;
 
 use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
 
-use super::{Suspension, TaskEnd, TaskKind, TaskRun, TaskSpan, WaitKind};
 use crate::NONE;
-use crate::concurrency::{Context, Contexts, LogicalCall, Words};
-use crate::outcome::{Outcome, Reason, Status};
-use crate::replay::{ProcessEnd, ReplayOptions};
+use crate::concurrency::{Context, Contexts, LogicalCall, Loss, Losses, Words};
+use crate::replay::ReplayOptions;
 use crate::role::SwiftCall;
+use crate::task::{State, Suspension, TaskEnd, TaskKind, TaskLife, TaskRuntime, TaskSpan, TaskTables, WaitKind};
 use crate::thread_index::ThreadIndex;
 
 /// A task's flags and id are one word.
@@ -22,33 +21,34 @@ fn is_task(head: u64) -> bool {
     head & 0xff == 0 && id_of(head) != 0
 }
 
-/// The end of a run that has not ended.
-const STILL_RUNNING: TraceNanos = TraceNanos(NONE);
-
+/// In a task's status: it was asked to end.
+const IS_CANCELED: u64 = 0x100;
 /// In a task's status: it waits in a queue to run.
 const IS_ENQUEUED: u64 = 0x1000;
 /// In a task's status: it has ended.
 const IS_COMPLETE: u64 = 0x2000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    New,
-    Running,
-    Suspended,
-    Done,
-}
-
 struct Task {
-    span: TaskSpan,
-    state: State,
-    runs: Vec<TaskRun>,
-    suspensions: Vec<Suspension>,
+    life: TaskLife,
     /// The continuation that was made last and not resumed: its address.
     continuation: Option<u64>,
     /// The same once it is resumed, as long as the task has not gone on.
     resumed: Option<(LogicalCall, Context)>,
     /// What the continuation is for, if it is the runtime's own.
     purpose: WaitKind,
+    /// The children that `async let` and groups have made for it.
+    children: Vec<u32>,
+    /// Whether its status has said that it was cancelled.
+    has_canceled_status: bool,
+}
+
+/// What a task is about to wait for.
+#[derive(Clone, Copy)]
+struct Wait {
+    kind: WaitKind,
+    key: u64,
+    /// The function that will go on.
+    awaiting: Option<FunctionId>,
 }
 
 /// What is known of a thread.
@@ -61,7 +61,7 @@ struct Thread {
     /// How many were when the task began to run.
     jobs_at_enter: u32,
     /// What the task is about to wait for.
-    wait: Option<(WaitKind, u64)>,
+    wait: Option<Wait>,
     /// The task that has just paused on it.
     paused: Option<u32>,
 }
@@ -72,19 +72,19 @@ pub(crate) struct Tasks {
     tasks: Vec<Task>,
     indexes: HashMap<u64, u32>,
     threads: Vec<Thread>,
+    losses: Losses,
+    /// The executors of the main thread.
+    main_executors: Vec<u64>,
     /// Resumes of continuations that no task waits for.
     pub(crate) orphans: Vec<(ThreadIndex, EventSeq)>,
 }
 
-/// The tables of tasks.
-#[derive(Default)]
-pub(crate) struct TaskTables {
-    pub(crate) tasks: Vec<TaskSpan>,
-    pub(crate) runs: Vec<TaskRun>,
-    pub(crate) suspensions: Vec<Suspension>,
-}
-
 impl Tasks {
+    /// No tasks yet, of a process some of whose events are missing.
+    pub(crate) fn new(losses: Losses) -> Self {
+        Self { losses, ..Self::default() }
+    }
+
     fn thread(&mut self, thread: ThreadIndex) -> &mut Thread {
         let thread = thread.as_usize();
         if self.threads.len() <= thread {
@@ -100,25 +100,15 @@ impl Tasks {
         let next = self.tasks.len() as u32;
         let index = *self.indexes.entry(id_of(head)).or_insert(next);
         if index == next {
+            let mut life = TaskLife::new(index, TaskRuntime::Swift, id_of(head), call);
+            life.span.priority = head >> 8 & 0xff;
             self.tasks.push(Task {
-                span: TaskSpan {
-                    id: id_of(head),
-                    kind: TaskKind::Unknown as u64,
-                    thread: call.thread,
-                    begin_seq: call.seq,
-                    start: call.time,
-                    end: call.time,
-                    end_how: TaskEnd::None as u64,
-                    running_ns: 0,
-                    suspended_ns: 0,
-                    ..TaskSpan::default()
-                },
-                state: State::New,
-                runs: Vec::new(),
-                suspensions: Vec::new(),
+                life,
                 continuation: None,
                 resumed: None,
                 purpose: WaitKind::Continuation,
+                children: Vec::new(),
+                has_canceled_status: false,
             });
         }
         Some(index)
@@ -138,6 +128,10 @@ impl Tasks {
             _ => NONE,
         };
         let task = if head == NONE { None } else { self.find_or_add(head, call) };
+        if let Some(task) = task {
+            self.see(task, call);
+        }
+        let resumes_at = |address: u64| function_at(RuntimeAddr(address));
         match swift {
             SwiftCall::Enter => {
                 if let Some(task) = task {
@@ -161,11 +155,18 @@ impl Tasks {
                     self.enqueue(call, task);
                 }
             }
-            SwiftCall::Switch => self.thread(call.thread).wait = Some((WaitKind::Executor, call.arguments[1])),
+            SwiftCall::Switch => {
+                let [resume, executor, ..] = call.arguments;
+                self.waits(call, WaitKind::Executor, executor, resumes_at(resume));
+            }
             SwiftCall::ContinuationAwait => {
                 let current = self.thread(call.thread).current;
                 let purpose = current.map_or(WaitKind::Continuation, |task| self.tasks[task as usize].purpose);
-                self.thread(call.thread).wait = Some((purpose, call.arguments[0]));
+                let awaiting = match call.words {
+                    Words::Continuation { resume, caller } => resumes_at(resume).or_else(|| resumes_at(caller)),
+                    _ => None,
+                };
+                self.waits(call, purpose, call.arguments[0], awaiting);
             }
             SwiftCall::ContinuationInit => {
                 if let Some(task) = task {
@@ -176,22 +177,56 @@ impl Tasks {
                 }
             }
             SwiftCall::Resume | SwiftCall::ResumeWithError => self.resume(call, task, contexts),
+            SwiftCall::MainExecutor => {
+                if call.result != NONE && !self.main_executors.contains(&call.result) {
+                    self.main_executors.push(call.result);
+                }
+            }
             SwiftCall::Yield => {
                 if let Some(task) = task {
                     self.tasks[task as usize].purpose = WaitKind::Yield;
                 }
             }
             SwiftCall::FutureWait => {
-                self.thread(call.thread).wait = Some((WaitKind::Task, if head == NONE { NONE } else { id_of(head) }));
+                let awaited = if head == NONE { NONE } else { id_of(head) };
+                self.waits(call, WaitKind::Task, awaited, resumes_at(call.arguments[2]));
             }
-            SwiftCall::AsyncLetWait => self.thread(call.thread).wait = Some((WaitKind::Task, NONE)),
-            SwiftCall::GroupWait => self.thread(call.thread).wait = Some((WaitKind::Group, call.arguments[1])),
+            SwiftCall::AsyncLetWait => self.waits(call, WaitKind::Task, NONE, resumes_at(call.arguments[2])),
+            SwiftCall::GroupWait => {
+                self.waits(call, WaitKind::Group, call.arguments[1], resumes_at(call.arguments[2]));
+            }
             SwiftCall::ProcessExit => self.exit_process(call, contexts),
             SwiftCall::Cancel => {
                 if let (Some(task), Words::Task { status, .. }) = (task, call.words) {
                     self.cancel(call, task, status, contexts);
                 }
             }
+        }
+    }
+
+    /// The task that runs is about to wait.
+    fn waits(&mut self, call: &LogicalCall, kind: WaitKind, key: u64, awaiting: Option<FunctionId>) {
+        self.thread(call.thread).wait = Some(Wait { kind, key, awaiting });
+    }
+
+    /// Takes note of an event about a task: of its status, and of events that may be missing since the last one.
+    fn see(&mut self, index: u32, call: &LogicalCall) {
+        let task = &mut self.tasks[index as usize];
+        if let Words::Task { status, .. } = call.words {
+            task.has_canceled_status |= status != NONE && status & IS_CANCELED != 0 && task.life.state != State::Done;
+        }
+        task.life.see(call.time, &self.losses);
+    }
+
+    /// Events of a thread are missing: what it ran then may have gone on anywhere.
+    pub(crate) fn lose(&mut self, loss: &Loss, contexts: &mut Contexts) {
+        let thread = self.thread(loss.thread);
+        let current = thread.current;
+        *thread = Thread::default();
+        contexts.lose(loss.thread);
+        if let Some(index) = current {
+            let unknown = Suspension { kind: WaitKind::Unknown as u64, ..Suspension::default() };
+            self.tasks[index as usize].life.lose(loss, unknown);
         }
     }
 
@@ -218,7 +253,7 @@ impl Tasks {
         function_at: &dyn Fn(RuntimeAddr) -> Option<FunctionId>,
     ) {
         let parent = contexts.now(call.thread);
-        let span = &mut self.tasks[task as usize].span;
+        let span = &mut self.tasks[task as usize].life.span;
         // One function of the runtime calls the other; the outer one has the flags as they were meant.
         if span.create_seq.is_some() {
             return;
@@ -232,16 +267,26 @@ impl Tasks {
         span.create_seq = Some(call.seq);
         span.create_time = Some(call.time);
         span.parent = parent.to_word();
-        if span.kind() == TaskKind::Helper
-            && let Context::Task(parent) = parent
-        {
+        let kind = span.kind();
+        let Context::Task(parent) = parent else { return };
+        match kind {
             // What a task makes of these between its continuation and its wait is what ends its sleep.
-            self.tasks[parent as usize].purpose = WaitKind::Sleep;
+            TaskKind::Helper => self.tasks[parent as usize].purpose = WaitKind::Sleep,
+            // A child of a task that is cancelled is so from the start.
+            TaskKind::AsyncLet | TaskKind::Group => {
+                let made_by = &mut self.tasks[parent as usize];
+                made_by.children.push(task);
+                let request = CancelRequest::of(&made_by.life.span);
+                if let Some(request) = request {
+                    self.cancel_with_children(task, &CancelRequest { time: call.time, ..request });
+                }
+            }
+            _ => (),
         }
     }
 
     fn enqueue(&mut self, call: &LogicalCall, task: u32) {
-        let task = &mut self.tasks[task as usize];
+        let task = &mut self.tasks[task as usize].life;
         match task.state {
             State::New if task.span.ready_time.is_none() => task.span.ready_time = Some(call.time),
             State::Suspended => {
@@ -266,57 +311,22 @@ impl Tasks {
         thread.current = Some(index);
         thread.jobs_at_enter = jobs;
         contexts.push(call.thread, Context::Task(index));
-        let task = &mut self.tasks[index as usize];
-        match task.state {
-            State::New => {
-                task.span.thread = call.thread;
-                task.span.begin_seq = call.seq;
-                task.span.start = call.time;
-                task.span.function = task.span.function.or(call.leads_to);
-            }
-            // It was about to wait when what it waited for had happened: it has not paused at all.
-            State::Suspended if has_just_paused => {
-                task.suspensions.pop();
-                if let Some(run) = task.runs.last_mut() {
-                    (run.end, run.end_seq) = (STILL_RUNNING, None);
-                    task.span.running_ns -= task.span.end.since(run.start);
-                }
-                task.state = State::Running;
-                return;
-            }
+        let Task { life, resumed, .. } = &mut self.tasks[index as usize];
+        match life.state {
+            State::New => life.span.function = life.span.function.or(call.leads_to),
+            State::Suspended if has_just_paused => return life.has_not_paused(),
             State::Suspended => {
-                if let Some(wait) = task.suspensions.last_mut() {
-                    wait.end = Some(call.time.max(wait.start));
-                    task.span.suspended_ns += call.time.since(wait.start);
-                    if let Some((resume, resumer)) = task.resumed.take() {
-                        wait.resume_time = Some(resume.time);
-                        wait.resume_thread = Some(resume.thread);
-                        wait.resume_seq = Some(resume.seq);
-                        wait.resumer = resumer.to_word();
-                    }
+                if let (Some((resume, resumer)), Some(wait)) = (resumed.take(), life.open_wait()) {
+                    wait.resume_time = Some(resume.time);
+                    wait.resume_thread = Some(resume.thread);
+                    wait.resume_seq = Some(resume.seq);
+                    wait.resumer = resumer.to_word();
                 }
             }
-            // Its pause was not seen, or it is said to have ended: events are missing.
-            State::Running | State::Done => {
-                if let Some(run) = task.runs.last_mut().filter(|run| run.end == STILL_RUNNING) {
-                    (run.end, run.end_seq) = (call.time.max(run.start), Some(call.seq));
-                    task.span.running_ns += run.end - run.start;
-                } else {
-                    task.span.suspended_ns += call.time.since(task.span.end);
-                }
-                mark_uncertain(&mut task.span);
-            }
+            State::Running | State::Done => (),
         }
-        task.state = State::Running;
-        task.resumed = None;
-        task.runs.push(TaskRun {
-            task: index.into(),
-            thread: call.thread,
-            start: call.time,
-            end: STILL_RUNNING,
-            start_seq: call.seq,
-            end_seq: None,
-        });
+        *resumed = None;
+        life.run(call);
     }
 
     fn exit(&mut self, call: &LogicalCall, index: u32, status: u64, contexts: &mut Contexts) {
@@ -327,35 +337,15 @@ impl Tasks {
         }
         thread.paused = Some(index);
         contexts.leave(call.thread, Context::Task(index));
-        let task = &mut self.tasks[index as usize];
-        if task.state == State::New {
-            // It began before the recording.
-            task.span.thread = call.thread;
-            (task.span.begin_seq, task.span.start) = (call.seq, call.time);
-        }
-        if let Some(run) = task.runs.last_mut().filter(|run| run.end == STILL_RUNNING) {
-            (run.end, run.end_seq) = (call.time, Some(call.seq));
-            task.span.running_ns += call.time - run.start;
-        }
+        let awaiting = wait.and_then(|wait| wait.awaiting);
         let (kind, key) = match wait {
-            Some((WaitKind::Executor, key)) => (WaitKind::Executor, key),
+            Some(Wait { kind: WaitKind::Executor, key, .. }) => (WaitKind::Executor, key),
             _ if status != NONE && status & IS_ENQUEUED != 0 => (WaitKind::Executor, NONE),
-            Some(wait) => wait,
+            Some(Wait { kind, key, .. }) => (kind, key),
             None => (WaitKind::Unknown, NONE),
         };
-        task.span.end = call.time;
-        task.span.end_thread = Some(call.thread);
-        task.span.end_seq = Some(call.seq);
-        task.state = State::Suspended;
-        task.suspensions.push(Suspension {
-            task: index.into(),
-            start: call.time,
-            kind: kind as u64,
-            key,
-            thread: call.thread,
-            seq: call.seq,
-            ..Suspension::default()
-        });
+        let wait = Suspension { kind: kind as u64, key, awaiting, ..Suspension::default() };
+        self.tasks[index as usize].life.pause(call, wait);
     }
 
     fn complete(
@@ -370,23 +360,17 @@ impl Tasks {
         state.wait = None;
         let Some(index) = state.current.take() else { return };
         contexts.leave(thread, Context::Task(index));
-        let task = &mut self.tasks[index as usize];
-        task.state = State::Done;
-        if let Some(run) = task.runs.last_mut().filter(|run| run.end == STILL_RUNNING) {
-            (run.end, run.end_seq) = (time.max(run.start), seq);
-            task.span.running_ns += run.end - run.start;
-        }
-        task.span.end = time.max(task.span.start);
-        task.span.end_thread = Some(thread);
-        task.span.end_seq = seq;
-        task.span.end_how = how as u64;
+        self.tasks[index as usize].life.complete(thread, time, seq, how);
     }
 
     fn resume(&mut self, call: &LogicalCall, task: Option<u32>, contexts: &mut Contexts) {
         let resumer = contexts.now(call.thread);
         let Some(task) = task.map(|task| &mut self.tasks[task as usize]).filter(|task| task.continuation.is_some())
         else {
-            self.orphans.push((call.thread, call.seq));
+            // Where events are missing, the wait may be among them.
+            if !self.losses.between(TraceNanos(0), call.time) {
+                self.orphans.push((call.thread, call.seq));
+            }
             return;
         };
         task.continuation = None;
@@ -395,83 +379,146 @@ impl Tasks {
 
     fn cancel(&mut self, call: &LogicalCall, task: u32, status: u64, contexts: &mut Contexts) {
         let canceler = contexts.now(call.thread);
-        let task = &mut self.tasks[task as usize];
-        let is_over = task.state == State::Done || status != NONE && status & IS_COMPLETE != 0;
-        if is_over || task.span.cancel_time.is_some() {
+        if status != NONE && status & IS_COMPLETE != 0 {
             return;
         }
-        task.span.cancel_time = Some(call.time);
-        task.span.cancel_thread = Some(call.thread);
-        task.span.cancel_seq = Some(call.seq);
-        task.span.canceler = canceler.to_word();
-        task.span.canceled_continuation = task.continuation.unwrap_or(NONE);
+        let request =
+            CancelRequest { time: call.time, thread: call.thread, seq: call.seq, canceler: canceler.to_word() };
+        self.cancel_with_children(task, &request);
+    }
+
+    /// A request reaches the children that `async let` and groups have made too: the runtime marks them within the same
+    /// call, and only some of them by a call of their own.
+    fn cancel_with_children(&mut self, task: u32, request: &CancelRequest) {
+        let mut reached = vec![task];
+        while let Some(index) = reached.pop() {
+            let task = &mut self.tasks[index as usize];
+            let span = &mut task.life.span;
+            if task.life.state == State::Done || span.cancel_time.is_some() {
+                continue;
+            }
+            span.cancel_time = Some(request.time);
+            span.cancel_thread = Some(request.thread);
+            span.cancel_seq = Some(request.seq);
+            span.canceler = request.canceler;
+            span.canceled_continuation = task.continuation.unwrap_or(NONE);
+            reached.extend(&task.children);
+        }
     }
 
     /// An asynchronous `main` never completes: when it is done, it ends the process.
     fn exit_process(&mut self, call: &LogicalCall, contexts: &mut Contexts) {
         if let Some(task) = self.thread(call.thread).current
-            && self.tasks[task as usize].span.kind() == TaskKind::Main
+            && self.tasks[task as usize].life.span.kind() == TaskKind::Main
         {
             self.complete(call.thread, call.time, Some(call.seq), TaskEnd::Exit, contexts);
         }
     }
 
-    /// Ends what is open, and gives the tables.
-    pub(crate) fn finish(self, options: &ReplayOptions) -> TaskTables {
+    /// Ends what is open, and gives the tables, and when events were lost.
+    pub(crate) fn finish(self, options: &ReplayOptions) -> (TaskTables, Losses) {
         let mut tables = TaskTables::default();
-        for mut task in self.tasks {
-            let span = &mut task.span;
-            let is_certain = span.outcome == NONE;
-            let mut outcome = match (task.state, options.end) {
-                (State::Done, _) => Outcome::new(Status::Completed, Reason::None),
-                (State::New, ProcessEnd::Alive) => Outcome::new(Status::Pending, Reason::None),
-                (State::New, _) => Outcome::new(Status::Pending, Reason::ProcessExit),
-                (_, end) => end.outcome(),
-            };
-            let creation = span.create_thread.zip(span.create_seq).zip(span.create_time);
-            if let Some(((thread, seq), time)) = creation.filter(|_| task.state == State::New) {
-                (span.thread, span.begin_seq, span.start, span.end) = (thread, seq, time, time);
-            } else if task.state != State::New && task.state != State::Done {
-                span.end = options.end_time.max(span.end).max(span.start);
-                if let Some(run) = task.runs.last_mut().filter(|run| run.end == STILL_RUNNING) {
-                    run.end = span.end.max(run.start);
-                    span.running_ns += run.end - run.start;
-                } else if let Some(wait) = task.suspensions.last() {
-                    span.suspended_ns += span.end.since(wait.start);
-                }
+        for Task { mut life, has_canceled_status, .. } in self.tasks {
+            for wait in life.suspensions.iter_mut().filter(|wait| wait.kind() == WaitKind::Executor) {
+                wait.is_main = self.main_executors.contains(&wait.key).into();
             }
-            if span.cancel_time.is_some() && task.state != State::New {
-                outcome = Outcome::new(Status::Canceled, Reason::Canceled);
-            }
-            let is_slow = span.end - span.start > options.timeout_ns && outcome.reason == Reason::None;
-            if is_slow {
-                outcome.reason = Reason::Timeout;
-            }
-            span.outcome = Outcome { is_uncertain: !is_certain, ..outcome }.to_byte().into();
-            span.first_run = tables.runs.len() as u64;
-            span.runs = task.runs.len() as u64;
-            span.first_suspension = tables.suspensions.len() as u64;
-            span.suspensions = task.suspensions.len() as u64;
-            tables.runs.extend(task.runs);
-            tables.suspensions.extend(task.suspensions);
-            tables.tasks.push(task.span);
+            let is_canceled = life.span.cancel_time.is_some() || has_canceled_status;
+            life.finish(is_canceled, &self.losses, options, &mut tables);
         }
-        tables
+        (tables, self.losses)
     }
 }
 
-/// Until its end is known, a span's outcome only says whether anything is in doubt.
-fn mark_uncertain(span: &mut TaskSpan) {
-    span.outcome = 0;
+/// Who asked a task to end, and when.
+#[derive(Clone, Copy)]
+struct CancelRequest {
+    time: TraceNanos,
+    thread: ThreadIndex,
+    seq: EventSeq,
+    canceler: u64,
+}
+
+impl CancelRequest {
+    /// The one that a task was cancelled by.
+    fn of(span: &TaskSpan) -> Option<Self> {
+        let (time, thread, seq) = (span.cancel_time?, span.cancel_thread?, span.cancel_seq?);
+        Some(Self { time, thread, seq, canceler: span.canceler })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::{Outcome, Reason, Status};
+    use crate::replay::ProcessEnd;
     use crate::role::Role;
 
-    const OPTIONS: ReplayOptions =
-        ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: TraceNanos(1000), timeout_ns: u64::MAX };
+    const OPTIONS: ReplayOptions = ReplayOptions {
+        has_drops: false,
+        end: ProcessEnd::Exited,
+        end_time: TraceNanos(1000),
+        timeout_ns: u64::MAX,
+        let_go_until: TraceNanos(0),
+        attached_time: None,
+        is_attached: false,
+        is_imported: false,
+        is_cut_short: false,
+        is_incomplete: false,
+    };
+
+    #[test]
+    fn children_are_cancelled_with_their_parent() {
+        let made = |id: u64, time: u64, flags: u64| {
+            let words = Words::New { entry: NONE, head: id << 32 | flags, completion: NONE };
+            let (swift, mut call) = call(SwiftCall::Create, 0, time, words);
+            call.arguments[0] = 0x1000;
+            (swift, call)
+        };
+        const ASYNC_LET: u64 = 1 << 28 | 1 << 24;
+        let (tasks, _) = feed(&[
+            call(SwiftCall::Enter, 0, 10, about(1, 0)),
+            made(2, 11, ASYNC_LET),
+            made(3, 12, 0),
+            call(SwiftCall::Cancel, 1, 20, about(1, 0)),
+            made(4, 25, ASYNC_LET),
+            call(SwiftCall::Enter, 1, 30, about(2, IS_CANCELED)),
+            call(SwiftCall::Complete, 1, 31, Words::Nothing),
+        ]);
+        let made = tasks.finish(&OPTIONS).0.tasks;
+        // The detached one is nobody's child; a child that comes later is cancelled from its beginning.
+        let times: Vec<Option<u64>> = made.iter().map(|task| task.cancel_time.map(|time| time.0)).collect();
+        assert_eq!(times, [Some(20), Some(20), None, Some(25)]);
+        assert_eq!(made[1].outcome(), Outcome::new(Status::Canceled, Reason::Canceled));
+    }
+
+    /// Task 1 pauses before a loss, task 2 runs on the thread that loses events, task 3 is made and never seen again.
+    #[test]
+    fn what_may_have_ended_among_missing_events_is_neither_pending_nor_suspended() {
+        let words = Words::New { entry: NONE, head: 3 << 32, completion: NONE };
+        let before = [
+            call(SwiftCall::Enter, 0, 10, about(1, 0)),
+            call(SwiftCall::Create, 0, 12, words),
+            call(SwiftCall::Exit, 0, 16, about(1, 0)),
+            call(SwiftCall::Enter, 1, 20, about(2, 0)),
+        ];
+        let loss = Loss { thread: ThreadIndex(1), from: TraceNanos(25), to: TraceNanos(60) };
+        let (mut tasks, mut contexts) = (Tasks::new(Losses::new(vec![(loss.from, loss.to)])), Contexts::default());
+        before.iter().for_each(|(swift, call)| tasks.begin(call, *swift, &mut contexts, &|_| None));
+        tasks.lose(&loss, &mut contexts);
+        let late = call(SwiftCall::Exit, 1, 70, about(2, 0)).1;
+        tasks.begin(&late, SwiftCall::Exit, &mut contexts, &|_| None);
+        let tables = tasks.finish(&OPTIONS).0;
+        let dropped = Outcome::new(Status::Unmatched, Reason::Dropped);
+        assert_eq!((tables.tasks[0].outcome(), tables.tasks[0].end), (dropped, TraceNanos(16)));
+        assert_eq!((tables.tasks[1].outcome(), tables.tasks[1].runs), (dropped, 0));
+        // It was seen again, waiting, after the loss: that it still waits is known, what it did meanwhile is not.
+        let again = tables.tasks[2];
+        assert!(again.outcome().is_uncertain);
+        assert_eq!(again.running_ns + again.suspended_ns, again.end - again.start);
+        let runs: Vec<(u64, u64)> =
+            tables.runs.iter().filter(|run| run.task == 2).map(|it| (it.start.0, it.end.0)).collect();
+        assert_eq!(runs, [(20, 25), (70, 70)]);
+    }
 
     /// A call on a thread at a time, which is also its event.
     fn call(swift: SwiftCall, thread: u32, time: u64, words: Words) -> (SwiftCall, LogicalCall) {
@@ -521,7 +568,7 @@ mod tests {
         ]);
         let (_, job) = run;
         tasks.end(&job, SwiftCall::JobRun, &mut contexts);
-        let made = tasks.finish(&OPTIONS).tasks;
+        let made = tasks.finish(&OPTIONS).0.tasks;
         let ends: Vec<(TraceNanos, TaskEnd)> = made.iter().map(|task| (task.end, task.end_how())).collect();
         assert_eq!(ends, [(TraceNanos(20), TaskEnd::Inferred), (TraceNanos(40), TaskEnd::Inferred)]);
         assert!(made.iter().all(|task| task.outcome() == Outcome::default() && task.suspended_ns == 0));
@@ -537,7 +584,7 @@ mod tests {
             call(SwiftCall::Enter, 0, 18, about(1, 0)),
             call(SwiftCall::Complete, 0, 30, Words::Nothing),
         ]);
-        let tables = tasks.finish(&OPTIONS);
+        let tables = tasks.finish(&OPTIONS).0;
         assert_eq!((tables.suspensions.len(), tables.runs.len()), (0, 1));
         let task = tables.tasks[0];
         assert_eq!((task.running_ns, task.suspended_ns, task.end - task.start), (20, 0, 20));
@@ -557,7 +604,7 @@ mod tests {
             call(SwiftCall::Complete, 1, 40, Words::Nothing),
         ]);
         assert_eq!(tasks.orphans, [(ThreadIndex(1), EventSeq(22)), (ThreadIndex(1), EventSeq(24))]);
-        let tables = tasks.finish(&OPTIONS);
+        let tables = tasks.finish(&OPTIONS).0;
         let wait = tables.suspensions[0];
         assert_eq!((wait.kind(), wait.key, wait.resume_seq), (WaitKind::Continuation, 0x77, Some(EventSeq(20))));
         assert_eq!((tables.tasks[0].running_ns, tables.tasks[0].suspended_ns), (16, 14));
@@ -576,7 +623,7 @@ mod tests {
             call(SwiftCall::Complete, 1, 31, Words::Nothing),
             call(SwiftCall::Cancel, 0, 32, about(2, IS_COMPLETE)),
         ]);
-        let made = tasks.finish(&OPTIONS).tasks;
+        let made = tasks.finish(&OPTIONS).0.tasks;
         assert_eq!(made[0].outcome(), Outcome::new(Status::Canceled, Reason::Canceled));
         assert_eq!((made[0].cancel_time, made[0].canceled_continuation), (Some(TraceNanos(20)), 0x77));
         assert_eq!((made[1].outcome(), made[1].cancel_time), (Outcome::default(), None));
@@ -586,7 +633,7 @@ mod tests {
     fn a_task_seen_on_two_threads_at_once_is_in_doubt() {
         let (tasks, _) =
             feed(&[call(SwiftCall::Enter, 0, 10, about(1, 0)), call(SwiftCall::Enter, 1, 20, about(1, 0))]);
-        let tables = tasks.finish(&OPTIONS);
+        let tables = tasks.finish(&OPTIONS).0;
         assert!(tables.tasks[0].outcome().is_uncertain);
         let runs: Vec<(u64, u64)> = tables.runs.iter().map(|run| (run.start.0, run.end.0)).collect();
         assert_eq!(runs, [(10, 20), (20, 1000)]);

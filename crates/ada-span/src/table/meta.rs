@@ -13,8 +13,9 @@ use crate::histogram::Histogram;
 use crate::outcome::Status;
 use crate::pthread::{FailedCreation, PthreadSpan};
 use crate::replay::ThreadFacts;
-use crate::swift::{Suspension, TaskRun, TaskSpan};
+use crate::task::{Suspension, TaskRun, TaskSpan};
 use crate::thread_index::ThreadIndex;
+use crate::wait::WaitSpan;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ADASPAN2");
 
@@ -55,6 +56,10 @@ pub struct Meta {
     pub queues: Vec<QueueEntry>,
     /// The groups that they belong to.
     pub groups: Vec<GroupEntry>,
+    /// Waits of threads for each other, by start.
+    pub waits: Vec<WaitSpan>,
+    /// Waits that were found and not kept, because there were too many.
+    pub waits_left_out: u64,
 }
 
 /// A thread in the tables.
@@ -140,6 +145,8 @@ impl Meta {
         out.list(&self.dispatched, |out, it| it.encode(out));
         out.list(&self.queues, |out, it| it.encode(out));
         out.list(&self.groups, |out, it| it.encode(out));
+        out.list(&self.waits, |out, it| it.encode(out));
+        out.u64(self.waits_left_out);
         let crc = crc32fast::hash(&out.0);
         out.u32(crc);
         out.0
@@ -193,6 +200,8 @@ impl Meta {
             dispatched: from.list(BlockSpan::decode)?,
             queues: from.list(QueueEntry::decode)?,
             groups: from.list(GroupEntry::decode)?,
+            waits: from.list(WaitSpan::decode)?,
+            waits_left_out: from.u64()?,
         };
         (from.0.is_empty() && meta.is_consistent()).then_some(meta)
     }
@@ -211,6 +220,7 @@ impl Meta {
             && self.pthreads.iter().all(|it| it.is_consistent(threads))
             && self.failed_creations.iter().all(|it| it.thread.as_usize() < threads)
             && self.callbacks.iter().all(|it| it.is_consistent(threads))
+            && self.waits.iter().all(|it| it.is_consistent(threads))
             && self.is_concurrency_consistent()
     }
 

@@ -12,6 +12,7 @@ use super::late::{LATE_FIELDS, LateWriter};
 use super::meta::{AnomalyCount, ThreadEntry};
 use super::row::{MOST_FUNCTIONS, Row, late_fields};
 use crate::anomaly::{Anomaly, AnomalyKind};
+use crate::concurrency::Loss;
 use crate::function_stats::FunctionStats;
 use crate::function_traits::FunctionTraits;
 use crate::histogram::Histogram;
@@ -232,6 +233,10 @@ impl SpanSink for ShardSink<'_> {
         if self.observer.has_open() {
             self.observe_close(*closed);
         }
+    }
+
+    fn lost(&mut self, from: TraceNanos, to: TraceNanos) {
+        self.observer.losses.push(Loss { thread: self.thread, from, to });
     }
 
     fn anomaly(&mut self, anomaly: Anomaly) {

@@ -63,11 +63,13 @@ pub(crate) fn traits() -> FunctionTraits {
             THREAD_START => Role::ThreadStart,
             _ => Role::Plain,
         },
+        is_skipped: false,
         is_entry_only: number == ENTRY_ONLY,
         is_unnamed: false,
         is_runtime: number == THREAD_START,
         is_library: false,
         address: Some(RuntimeAddr(0x1000 + 16 * u64::from(number))),
+        ..FunctionTrait::default()
     };
     let mut traits = FunctionTraits::default();
     traits.add_module(ModuleId(1), (0..=THREAD_START).map(of).collect());

@@ -26,8 +26,18 @@ const SETUP: u32 = 14;
 const TEARDOWN: u32 = 15;
 const RETHROW: u32 = 16;
 
-const OPTIONS: ReplayOptions =
-    ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: TraceNanos(0), timeout_ns: u64::MAX };
+const OPTIONS: ReplayOptions = ReplayOptions {
+    has_drops: false,
+    end: ProcessEnd::Exited,
+    end_time: TraceNanos(0),
+    timeout_ns: u64::MAX,
+    let_go_until: TraceNanos(0),
+    attached_time: None,
+    is_attached: false,
+    is_imported: false,
+    is_cut_short: false,
+    is_incomplete: false,
+};
 
 fn address(function: u32) -> u64 {
     0x40_0000 + 0x100 * u64::from(function)
@@ -51,11 +61,13 @@ fn traits() -> FunctionTraits {
     };
     let of = |function: u32| FunctionTrait {
         role: role(function),
+        is_skipped: false,
         is_entry_only: false,
         is_unnamed: false,
         is_runtime: matches!(function, CREATE..=UNWIND | TRAMPOLINE..),
         is_library: matches!(function, CREATE..=UNWIND | TRAMPOLINE..),
         address: Some(RuntimeAddr(address(function))),
+        ..FunctionTrait::default()
     };
     let mut traits = FunctionTraits::default();
     traits.add_module(ModuleId(1), (0..=RETHROW).map(of).collect());

@@ -6,8 +6,18 @@ use ada_span::{AnomalyKind, Outcome, ProcessEnd, Reason, Replay, ReplayOptions, 
 use crate::collected::{Collected, replay, replay_with_losses};
 use crate::program::{Machine, Step, THREAD_START, traits};
 
-const ALIVE: ReplayOptions =
-    ReplayOptions { has_drops: false, end: ProcessEnd::Alive, end_time: TraceNanos(0), timeout_ns: 5_000_000_000 };
+const ALIVE: ReplayOptions = ReplayOptions {
+    has_drops: false,
+    end: ProcessEnd::Alive,
+    end_time: TraceNanos(0),
+    timeout_ns: 5_000_000_000,
+    let_go_until: TraceNanos(0),
+    attached_time: None,
+    is_attached: false,
+    is_imported: false,
+    is_cut_short: false,
+    is_incomplete: false,
+};
 
 fn outcomes(collected: &Collected) -> Vec<(Status, Reason)> {
     collected.spans.iter().map(|span| span.closed().outcome).map(|it| (it.status, it.reason)).collect()
@@ -31,6 +41,23 @@ fn what_is_open_at_the_end_depends_on_how_the_process_ended() {
             collected.spans.iter().all(|span| span.end() == TraceNanos(2000)),
             "it was open until the process ended"
         );
+    }
+}
+
+/// Nothing is known of a thread after the last of its events that was written: others may have been written for longer.
+#[test]
+fn where_the_newest_events_may_be_missing_what_is_open_ends_with_its_own_thread() {
+    let machine = Machine::run(&[Step::Call(0), Step::Call(1)]);
+    let last = machine.events[1].timestamp;
+    let end_time = TraceNanos(last.0 + 1_000_000);
+    let cut_short = ReplayOptions { end_time, is_cut_short: true, ..ALIVE };
+    let incomplete = ReplayOptions { end: ProcessEnd::Exited, end_time, is_incomplete: true, ..ALIVE };
+    for (options, expected) in
+        [(cut_short, (Status::Open, Reason::None)), (incomplete, (Status::Unmatched, Reason::Dropped))]
+    {
+        let collected = replay(&machine.events, &traits(), options);
+        assert_eq!(outcomes(&collected), [expected; 2]);
+        assert!(collected.spans.iter().all(|span| span.end() == last));
     }
 }
 

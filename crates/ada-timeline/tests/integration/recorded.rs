@@ -90,8 +90,18 @@ pub(crate) fn thread(seed: u64, events: usize) -> Vec<Event> {
 /// Tables of threads, in a folder that goes away with the first of the two.
 pub(crate) fn tables(threads: Vec<Vec<Event>>) -> (tempfile::TempDir, Tables) {
     let folder = tempfile::tempdir().unwrap();
-    let options =
-        ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: TraceNanos(0), timeout_ns: u64::MAX };
+    let options = ReplayOptions {
+        has_drops: false,
+        end: ProcessEnd::Exited,
+        end_time: TraceNanos(0),
+        timeout_ns: u64::MAX,
+        let_go_until: TraceNanos(0),
+        attached_time: None,
+        is_attached: false,
+        is_imported: false,
+        is_cut_short: false,
+        is_incomplete: false,
+    };
     let tables = analyze(&InMemory(threads), &FunctionTraits::default(), &options, 7, folder.path(), &|_| ()).unwrap();
     (folder, tables)
 }

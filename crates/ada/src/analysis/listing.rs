@@ -1,10 +1,13 @@
 //! Lists as tables for people, JSON for programs, and CSV for spreadsheets.
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, Write};
+use std::process::Child;
 
 use clap::ValueEnum;
 use serde_json::Value;
 
+use super::short_name::short_name;
+use super::terminal::{Ink, Terminal, pager};
 use crate::exit::Blame;
 
 /// For whom a list is printed.
@@ -20,7 +23,10 @@ pub(crate) enum ListFormat {
 
 /// Standard output, on which a command can print again what it has printed so far: that goes there once.
 pub(crate) struct Out {
-    to: BufWriter<StdoutLock<'static>>,
+    /// None once it is closed.
+    to: Option<BufWriter<Box<dyn Write>>>,
+    pager: Option<Child>,
+    terminal: Terminal,
     /// How many bytes the command has printed, …
     printed: u64,
     /// … and how many are there already.
@@ -30,19 +36,57 @@ pub(crate) struct Out {
 impl Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let again = self.there.saturating_sub(self.printed).min(bytes.len() as u64) as usize;
-        self.to.write_all(&bytes[again..])?;
+        if let Some(to) = &mut self.to {
+            to.write_all(&bytes[again..])?;
+        }
         self.printed += bytes.len() as u64;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
+        self.to.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        // The pager reads to the end of its input, and keeps the terminal until it is left.
+        drop(self.to.take());
+        if let Some(mut pager) = self.pager.take() {
+            let _ = pager.wait();
+        }
     }
 }
 
 impl Out {
     pub(crate) fn new() -> Self {
-        Self { to: BufWriter::with_capacity(1 << 16, io::stdout().lock()), printed: 0, there: 0 }
+        Self::to(Box::new(io::stdout().lock()), None, Terminal::new(true))
+    }
+
+    /// For what people read: in the terminal's width unless it `is_wide`, and behind a pager where there is a terminal.
+    pub(crate) fn for_people(format: ListFormat, is_wide: bool) -> Self {
+        if format != ListFormat::Table {
+            return Self::new();
+        }
+        let terminal = Terminal::new(is_wide);
+        match pager() {
+            Some((child, stdin)) => Self::to(Box::new(stdin), Some(child), terminal),
+            None => Self::to(Box::new(io::stdout().lock()), None, terminal),
+        }
+    }
+
+    fn to(to: Box<dyn Write>, pager: Option<Child>, terminal: Terminal) -> Self {
+        Self { to: Some(BufWriter::with_capacity(1 << 16, to)), pager, terminal, printed: 0, there: 0 }
+    }
+
+    pub(crate) fn terminal(&self) -> Terminal {
+        self.terminal
+    }
+
+    /// Prints a title.
+    pub(crate) fn title(&mut self, text: &str) -> anyhow::Result<()> {
+        let text = self.terminal.ink(Ink::Title, text);
+        self.line(&text)
     }
 
     /// The command begins anew, and prints the same.
@@ -68,9 +112,12 @@ impl Out {
     }
 
     pub(crate) fn finish(mut self) -> anyhow::Result<()> {
-        self.to.flush().output_failed(|| "cannot write to stdout".into())
+        self.flush().output_failed(|| "cannot write to stdout".into())
     }
 }
+
+/// Columns that a name keeps, however narrow the terminal is.
+const SHORTEST_NAME: usize = 16;
 
 /// Rows of a table.
 pub(crate) struct Listing {
@@ -98,14 +145,55 @@ impl Listing {
         self.rows.push(cells);
     }
 
-    /// Prints the table. The last column may be as wide as it likes.
-    pub(crate) fn print(&self, out: &mut Out) -> anyhow::Result<()> {
+    /// How many columns there are.
+    pub(crate) fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Leaves out a column, where there is little room.
+    pub(crate) fn without(mut self, title: &str) -> Self {
+        if let Some(at) = self.columns.iter().position(|(it, _)| *it == title.trim_start_matches('>')) {
+            self.columns.remove(at);
+            self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+        self
+    }
+
+    /// Shortens the names of a column until lines fit.
+    pub(crate) fn shorten(self, column: usize, width: usize) -> Self {
+        self.shorten_by(column, width, |_, name, room| short_name(name, room))
+    }
+
+    /// The same in another way: by the row's number, its text and the room that there is.
+    pub(crate) fn shorten_by(
+        mut self,
+        column: usize,
+        width: usize,
+        short: impl Fn(usize, &str, usize) -> String,
+    ) -> Self {
+        let widths = self.widths();
+        let used: usize = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
+        if used > width {
+            let room = widths[column].saturating_sub(used - width).max(SHORTEST_NAME);
+            let rows = self.rows.iter_mut().enumerate();
+            rows.for_each(|(number, row)| row[column] = short(number, &row[column], room));
+        }
+        self
+    }
+
+    fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.columns.iter().map(|(title, _)| title.chars().count()).collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.chars().count());
             }
         }
+        widths
+    }
+
+    /// Prints the table. The last column may be as wide as it likes.
+    pub(crate) fn print(&self, out: &mut Out) -> anyhow::Result<()> {
+        let widths = self.widths();
         let titles: Vec<String> = self.columns.iter().map(|(title, _)| (*title).to_owned()).collect();
         for row in std::iter::once(&titles).chain(&self.rows) {
             let mut line = String::new();

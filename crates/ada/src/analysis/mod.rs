@@ -2,26 +2,35 @@
 
 mod asked;
 mod corrected;
+mod lens;
 mod list_page;
 mod listing;
 mod newest;
 mod opened;
 mod progress;
 mod session_tables;
+mod short_name;
 mod source_files;
+mod terminal;
+mod thread_choice;
 mod thread_title;
 mod units;
 
 pub(crate) use ada_query::{
-    CausalEnd, CausalLink, FrameSpan, Reference, Span, SpanKind, Target, TraceProcess, causal_links,
+    CallValues, CausalEnd, CausalLink, FrameSpan, NamedValue, Reference, Span, SpanKind, Target, TraceProcess, Wanted,
+    causal_links,
 };
 pub(crate) use asked::{AskArgs, open_trace};
 pub(crate) use corrected::{check_correctable, corrected_text, put_corrected};
+pub(crate) use lens::{LensArgs, check_known};
 pub(crate) use list_page::list_page;
 pub(crate) use listing::{ListFormat, Listing, Out, csv, csv_row, csv_titles};
-pub(crate) use newest::find as find_session;
+pub(crate) use newest::{find as find_session, sessions_in};
 pub(crate) use opened::{OpenedSession, SessionArgs, again_if_damaged, with_tables, without_damaged_tables};
 pub(crate) use session_tables::show_findings;
+pub(crate) use short_name::{brief_name, short_name};
 pub(crate) use source_files::{put_source, source_text};
+pub(crate) use terminal::{Ink, bar};
+pub(crate) use thread_choice::chosen_threads;
 pub(crate) use thread_title::thread_title;
 pub(crate) use units::{Moment, counted, nanoseconds, parse_nanos, thousands};

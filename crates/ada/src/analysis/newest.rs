@@ -15,7 +15,7 @@ pub(crate) fn find(named: Option<&Path>) -> anyhow::Result<PathBuf> {
             .with_context(|| format!("no session in {OUTPUT}/; name one, or record one with `ada trace -- COMMAND`"));
     };
     if !path.exists() {
-        bail!("{}: no such folder; name a session's folder", path.display());
+        bail!("{}: no such folder; name a session's folder, or none for the newest", path.display());
     }
     let has_processes = fs::read_dir(path)
         .is_ok_and(|entries| entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("pid_")));
@@ -27,13 +27,22 @@ pub(crate) fn find(named: Option<&Path>) -> anyhow::Result<PathBuf> {
 
 /// Sessions are named by when they began, and a second one of the same second has a number.
 fn newest_in(folder: &Path) -> anyhow::Result<Option<PathBuf>> {
-    let Ok(entries) = fs::read_dir(folder) else { return Ok(None) };
-    let sessions = entries.flatten().filter_map(|entry| {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let (time, number) = parts(&name)?;
-        Some(((time.to_owned(), number), entry.path()))
-    });
-    Ok(sessions.max().map(|(_, path)| path))
+    Ok(sessions_in(folder).ok().and_then(|sessions| sessions.into_iter().next_back()))
+}
+
+/// All sessions in a folder, the oldest first; none where it is a session itself.
+pub(crate) fn sessions_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut sessions: Vec<((String, u32), PathBuf)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let (time, number) = parts(&name)?;
+            Some(((time.to_owned(), number), entry.path()))
+        })
+        .collect();
+    sessions.sort();
+    Ok(sessions.into_iter().map(|(_, path)| path).collect())
 }
 
 fn parts(name: &str) -> Option<(&str, u32)> {

@@ -4,11 +4,11 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ada_event::{FunctionId, RuntimeAddr};
-use ada_format::atf::Session;
+use ada_event::{EventSeq, FunctionId, RuntimeAddr};
+use ada_format::atf::{Payload, Session};
 use ada_image::SourcePlace;
-use ada_query::{QueryError, Span, Trace};
-use ada_span::SpanError;
+use ada_query::{QueryError, Span, SpanKind, Trace, TraceProcess};
+use ada_span::{AnomalyKind, SpanError, ThreadIndex};
 use anyhow::Context as _;
 use serde_json::Value;
 
@@ -18,6 +18,7 @@ use super::session_tables::{open_session, show_findings, tables_of};
 use super::source_files::{SourceFiles, put_source};
 use super::units::parse_nanos;
 use crate::exit::{Outcome, say};
+use crate::heph::HEPH_PACKET;
 
 /// Which session, and how it is analysed.
 #[derive(clap::Args)]
@@ -92,7 +93,69 @@ impl OpenedSession {
     pub(crate) fn record(&self, span: &Span) -> Value {
         let mut record = span.record(self);
         put_source(&mut record, self.source_of(span));
+        if let SpanKind::Frame(frame) = &span.kind
+            && let Some(attributes) = self.imported_attributes(span.process, frame.thread, frame.seq())
+        {
+            record["attributes"]["heph"] = attributes;
+        }
+        if let SpanKind::Task(task) = span.kind {
+            let process = &self.processes()[span.process];
+            let waits = process.suspensions_of(&process.tables.meta().tasks[task]);
+            for (index, wait) in waits.iter().enumerate() {
+                let Some(function) = wait.awaiting else { continue };
+                let source = match wait.await_address {
+                    Some(back) => self.line_before(process, back),
+                    // What follows an `await` is a function of its own, which begins on the line of that.
+                    None => process.names.code(function).and_then(|code| self.sources.instruction(&code)),
+                };
+                put_source(&mut record["attributes"]["suspensions"][index], source);
+            }
+            if let Some(back) = process.tables.meta().tasks[task].create_address {
+                let (file, line) = self.line_before(process, back).map(|it| (it.file, it.line)).unzip();
+                record["attributes"]["create_file"] = file.into();
+                record["attributes"]["create_line"] = line.into();
+            }
+        }
         record
+    }
+
+    /// What an imported event says of itself.
+    fn imported_attributes(&self, process: usize, thread: ThreadIndex, seq: EventSeq) -> Option<Value> {
+        let process = &self.processes()[process];
+        if process.runtime != "heph" {
+            return None;
+        }
+        let thread = &self.recorded(process).threads[thread.as_usize()];
+        let entry = thread.detail()?.record(thread.index().event(seq)?.detail)?;
+        match entry.payload() {
+            Ok(Payload::Unknown { kind, bytes }) if kind.0 == HEPH_PACKET => Some(crate::heph::attributes(bytes)),
+            _ => None,
+        }
+    }
+
+    /// What is not known of the program's tasks and blocks, in a sentence for each reason.
+    pub(crate) fn runtime_limits(&self) -> impl Iterator<Item = String> {
+        let manifests = self.processes().iter().filter_map(|process| self.recorded(process).manifest.as_ref());
+        let limits = manifests.flat_map(|manifest| &manifest.limits).filter_map(|limit| limit.as_str());
+        const RUNTIMES: [&str; 3] = ["Swift concurrency: ", "Grand Central Dispatch: ", "Go: "];
+        let told = limits.filter(|it| RUNTIMES.iter().any(|runtime| it.starts_with(runtime))).map(str::to_owned);
+        told.chain(self.processes().iter().filter_map(|process| self.unknown_goroutines(process)))
+    }
+
+    /// The line of the function that has the instruction before an address, whatever was inlined there.
+    fn line_before(&self, process: &TraceProcess, address: RuntimeAddr) -> Option<SourcePlace> {
+        let (_, code) = process.names.code_at(RuntimeAddr(address.0.checked_sub(1)?))?;
+        self.sources.outer_instruction(&code?)
+    }
+
+    /// The function of a process that an instruction lies in, and where the source has it.
+    pub(crate) fn instruction(
+        &self,
+        process: usize,
+        address: RuntimeAddr,
+    ) -> Option<(FunctionId, Option<SourcePlace>)> {
+        let (function, code) = self.processes()[process].names.code_at(address)?;
+        Some((function, code.and_then(|code| self.sources.instruction(&code))))
     }
 
     /// The function of a process that returns to an address, and where the source has its call.
@@ -103,8 +166,7 @@ impl OpenedSession {
     ) -> Option<(FunctionId, Option<SourcePlace>)> {
         // The call is the instruction before; what follows it may belong to another line.
         let call = RuntimeAddr(return_address.0.checked_sub(1)?);
-        let (function, code) = self.processes()[process].names.code_at(call)?;
-        Some((function, code.and_then(|code| self.sources.instruction(&code))))
+        self.instruction(process, call)
     }
 }
 
@@ -117,7 +179,10 @@ pub(crate) fn with_tables(
 ) -> anyhow::Result<Outcome> {
     let path = newest::find(args.session.as_deref())?;
     let opened = OpenedSession::open(&path, args)?;
-    let outcome = show_findings(opened.session());
+    let outcome = match (show_findings(opened.session()), show_unreadable(&opened)) {
+        (Outcome::Clean, Outcome::Clean) => Outcome::Clean,
+        _ => Outcome::Findings,
+    };
     match command(&opened, out) {
         Err(error) if is_damage(&error) => {
             for process in opened.processes() {
@@ -131,6 +196,19 @@ pub(crate) fn with_tables(
         result => result?,
     }
     Ok(outcome)
+}
+
+/// Prints that events could not be read when the tables were made, which tables that are kept know too.
+fn show_unreadable(opened: &OpenedSession) -> Outcome {
+    let anomalies = opened.processes().iter().flat_map(|process| &process.tables.meta().anomalies);
+    let unreadable = anomalies.filter(|it| it.kind == AnomalyKind::Unreadable as u32);
+    let parts: u64 = unreadable.map(|it| it.count).sum();
+    if parts == 0 {
+        return Outcome::Clean;
+    }
+    let parts = if parts == 1 { "a part".to_owned() } else { format!("{parts} parts") };
+    say(format_args!("ada: {parts} of the events cannot be read; `ada atf verify` says where\n"));
+    Outcome::Findings
 }
 
 fn is_damage(error: &anyhow::Error) -> bool {

@@ -10,7 +10,7 @@ use ada_format::atf::{Mapping, Session};
 use ada_image::{SourceLines, SourcePlace};
 use serde_json::Value;
 
-use crate::symbols::{DebugFolder, usual_path};
+use crate::debug_folder::{DebugFolder, usual_path};
 use ada_query::Code;
 
 /// Where distributions put debug files.
@@ -54,6 +54,11 @@ impl SourceFiles {
     /// The line of an instruction.
     pub(crate) fn instruction(&self, code: &Code<'_>) -> Option<SourcePlace> {
         self.with_module(code, |lines, _| lines.place(code.offset).map(on_one_line))
+    }
+
+    /// The line of a function that an instruction of it belongs to, also where code of another one was inlined.
+    pub(crate) fn outer_instruction(&self, code: &Code<'_>) -> Option<SourcePlace> {
+        self.with_module(code, |lines, _| lines.outer_place(code.offset).map(on_one_line))
     }
 
     fn with_module(

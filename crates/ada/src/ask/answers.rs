@@ -2,7 +2,7 @@
 
 use ada_query::Trace;
 use ada_query::called::{Called, Meant, Moment};
-use ada_query::findings::Finding;
+use ada_query::findings::{Finding, advice};
 use ada_query::why_slow::WhySlow;
 use serde_json::{Value, json};
 
@@ -81,6 +81,7 @@ pub(super) fn why_slow_lines(answer: &WhySlow) -> Vec<String> {
 }
 
 pub(crate) fn finding_json(finding: &Finding) -> Value {
+    let advice = advice(finding);
     json!({
         "kind": finding.kind,
         "score": (finding.score * 10.0).round() / 10.0,
@@ -89,6 +90,9 @@ pub(crate) fn finding_json(finding: &Finding) -> Value {
         "function": finding.function,
         "evidence": finding.evidence,
         "facts": finding.facts,
+        "what_to_do": advice.what_to_do,
+        "next": advice.next,
+        "certainty": advice.certainty,
         "session": finding.session,
         "pid": finding.pid.0,
     })
@@ -105,6 +109,9 @@ pub(super) fn finding_lines(findings: &[Finding], all: usize) -> Vec<String> {
         if !it.evidence.is_empty() {
             lines.push(format!("    look at {}", it.evidence.join(", ")));
         }
+        let advice = advice(it);
+        lines.push(format!("    {}", advice.what_to_do));
+        lines.push(format!("    next: {}", advice.next));
     }
     if all > findings.len() {
         lines.push(format!("and {} more; --limit lists them", all - findings.len()));

@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 
 use super::event_line::EventLine;
 use super::{event_json, event_text, report};
+use crate::analysis::find_session;
 use crate::exit::{Blame, Outcome, say};
 use crate::format::Format;
 use ada_query::Names;
@@ -28,8 +29,9 @@ Damage is listed on stderr, and gives exit code 1.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The session's folder, or that of one of its processes
-    session: PathBuf,
+    /// The session's folder, that of one of its processes, or one with sessions of which the newest is meant [default: the
+    /// newest in ada_traces]
+    session: Option<PathBuf>,
     /// Lines for people, or a JSON object a line
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -54,7 +56,7 @@ struct Lane<'a> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let session = Session::open(&args.session)?;
+    let session = Session::open(&find_session(args.session.as_deref())?)?;
     check_threads(&session, &args.thread)?;
     for finding in session.findings() {
         say(format_args!("ada: {}\n", report::line(finding, &session)));

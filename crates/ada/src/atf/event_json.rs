@@ -42,16 +42,13 @@ pub(super) fn write(out: &mut impl Write, line: &EventLine<'_>) -> io::Result<()
     out.write_all(b"\n")
 }
 
-/// The type of detail records that hold the Heph packet that an event was made of: "HP".
-pub(crate) const HEPH_PACKET: u16 = 0x4850;
-
 /// Registers and stack as an object; of an imported event, its attributes.
 pub(crate) fn detail(payload: &Payload<'_>) -> Value {
     match payload {
         Payload::X86Call(call) => x86_call(call),
         Payload::X86Return(back) => x86_return(back),
         Payload::Arm64Call(frame) | Payload::Arm64Return(frame) => arm64(frame),
-        Payload::Unknown { kind, bytes } if kind.0 == HEPH_PACKET => crate::heph::attributes(bytes),
+        Payload::Unknown { kind, bytes } if kind.0 == crate::heph::HEPH_PACKET => crate::heph::attributes(bytes),
         Payload::Unknown { kind, bytes } => serde_json::json!({ "type": kind.0, "bytes": hex_bytes(bytes) }),
         _ => Value::Null,
     }

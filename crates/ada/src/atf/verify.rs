@@ -8,6 +8,7 @@ use ada_format::atf::{Finding, Session, ThreadTrace};
 use serde::Serialize;
 
 use super::report::{self, FindingJson};
+use crate::analysis::find_session;
 use crate::exit::{Blame, Outcome, say};
 use crate::format::Format;
 
@@ -20,8 +21,9 @@ Exit code 0: all is sound. Exit code 1: findings, a line each.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The session's folder, or that of one of its processes
-    session: PathBuf,
+    /// The session's folder, that of one of its processes, or one with sessions of which the newest is meant [default: the
+    /// newest in ada_traces]
+    session: Option<PathBuf>,
     /// Lines for people, or one JSON object
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -38,7 +40,7 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let session = Session::open(&args.session)?;
+    let session = Session::open(&find_session(args.session.as_deref())?)?;
     let mut progress = Progress::new(session.threads().map(ThreadTrace::byte_count).sum());
     let found = session.verify(|bytes| progress.advance(bytes));
     progress.clear();

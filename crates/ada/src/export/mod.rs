@@ -3,7 +3,7 @@
 mod tables;
 mod timeline;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -13,17 +13,18 @@ use clap::ValueEnum;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
-use crate::analysis::AskArgs;
+use crate::analysis::{AskArgs, find_session};
 use crate::exit::{Blame, Outcome};
 use crate::spans::FilterArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  ada export --to perfetto -o trace.pftrace               the newest session for ui.perfetto.dev
+  ada export --to perfetto                                the newest session for ui.perfetto.dev, in session_….pftrace
   ada export --to chrome -o trace.json SESSION --min-duration 10us
   ada export --to firefox -o profile.json --thread 4711   for profiler.firefox.com
   ada export --to speedscope -o trace.speedscope.json --since 1s --until 1.2s
   ada export --to folded -o - | flamegraph.pl > flame.svg
+  ada export --to pprof && go tool pprof -top session_….pb
   ada export --to heph -o trace.heph --type logical
   ada export --to parquet tables/                         every table of the newest session
   ada export --to parquet tables/ SESSION1 SESSION2       several sessions, one folder each below each table
@@ -38,7 +39,8 @@ pub(crate) struct Args {
     /// What to write
     #[arg(long, value_enum)]
     to: Target,
-    /// A new file, or a new folder for Parquet; - is stdout. Without it, the first PLACE is meant
+    /// A new file, or a new folder for Parquet; - is stdout [default: the first PLACE, or the session's name with the
+    /// format's ending]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Where to write, unless --output says so, and the sessions' folders [default: the newest session in ada_traces]
@@ -67,13 +69,39 @@ enum Target {
     Heph,
     /// Folded stacks, for flame graph scripts
     Folded,
+    /// pprof's profile, for `go tool pprof` and what reads that
+    Pprof,
     /// A folder of Parquet files for each table
     Parquet,
     /// One SQLite file
     Sqlite,
 }
 
+/// Whether a folder has processes or sessions.
+fn is_session(path: &Path) -> bool {
+    let entries = || std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries().any(|entry| {
+        let name = entry.file_name();
+        ["pid_", "session_"].iter().any(|begin| name.to_string_lossy().starts_with(begin))
+    })
+}
+
 impl Target {
+    /// How the names of such files usually end.
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Perfetto => ".pftrace",
+            Self::Chrome => ".trace.json",
+            Self::Firefox => ".firefox.json",
+            Self::Speedscope => ".speedscope.json",
+            Self::Heph => ".heph",
+            Self::Folded => ".folded",
+            Self::Pprof => ".pb",
+            Self::Parquet => ".parquet",
+            Self::Sqlite => ".db",
+        }
+    }
+
     fn timeline(self) -> Option<Format> {
         Some(match self {
             Self::Perfetto => Format::Perfetto,
@@ -82,16 +110,24 @@ impl Target {
             Self::Speedscope => Format::Speedscope,
             Self::Heph => Format::Heph,
             Self::Folded => Format::Folded,
+            Self::Pprof => Format::Pprof,
             Self::Parquet | Self::Sqlite => return None,
         })
     }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let default;
     let (output, sessions) = match (&args.output, &args.words[..]) {
         (Some(output), sessions) => (output, sessions),
-        (None, [output, sessions @ ..]) => (output, sessions),
-        (None, []) => return Err(anyhow::anyhow!("say where to write, with --output FILE")).mistyped(),
+        // A word that is a session is no place to write to.
+        (None, [output, sessions @ ..]) if !is_session(output) => (output, sessions),
+        (None, sessions) => {
+            let session = find_session(sessions.first().map(PathBuf::as_path))?;
+            let name = session.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            default = PathBuf::from(format!("{name}{}", args.to.ending()));
+            (&default, sessions)
+        }
     };
     let interrupted = Arc::new(AtomicBool::new(false));
     flag::register(SIGINT, interrupted.clone()).context("cannot catch Ctrl-C")?;

@@ -1,30 +1,35 @@
 //! Timelines for other tools: goes through the spans once and hands them to a writer.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, IsTerminal};
+use std::fs::File;
+use std::io::{self, IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ada_event::EventSeq;
 use ada_export::{
-    Argument, ArgumentsAt, Call, Ending, Format, FunctionIndex, FunctionInfo, Link, LinkEnd, Logical, Part,
-    ProcessInfo, ThreadInfo, TimelineWriter, TraceInfo, TraceThread, writer,
+    Argument, ArgumentValue, ArgumentsAt, Call, Ending, Format, FunctionIndex, FunctionInfo, Link, LinkEnd, Logical,
+    Part, ProcessInfo, Run, RunEnd, ThreadInfo, TimelineWriter, TraceInfo, TraceThread, writer,
 };
 use ada_format::atf::{Payload, ThreadTrace};
+use ada_format::private::open_regular;
 use ada_span::concurrency::Context;
-use ada_span::swift::TaskSpan;
+use ada_span::state::ThreadState;
 use ada_span::table::{Column, Columns};
+use ada_span::task::TaskSpan;
 use ada_span::{Outcome as SpanOutcome, Reason, SpanError, ThreadIndex};
 use anyhow::bail;
 
 use super::Args;
 use crate::analysis::{
-    CausalEnd, CausalLink, FrameSpan, OpenedSession, SessionArgs, Span, SpanKind, Target, TraceProcess, causal_links,
-    counted, find_session, show_findings, thousands, thread_title,
+    CallValues, CausalEnd, CausalLink, FrameSpan, NamedValue, OpenedSession, SessionArgs, Span, SpanKind, Target,
+    TraceProcess, Wanted, causal_links, counted, find_session, show_findings, thousands, thread_title,
 };
 use crate::destination::Destination;
 use crate::exit::{Blame, Outcome, say};
+use crate::heph::HEPH_PACKET;
+use crate::import::PACKETS_FILE;
 use crate::spans::{Filter, logical_rows};
 
 pub(super) fn run(
@@ -38,9 +43,24 @@ pub(super) fn run(
     let session = SessionArgs { session: Some(path.clone()), timeout: args.ask.timeout, debug_dir: None };
     let opened = OpenedSession::open(&path, &session)?;
     let outcome = show_findings(opened.session());
-    let filter = args.filter.prepare(&opened)?.with_frames_behind();
+    let filter = args.filter.prepare(&opened, false)?.with_frames_behind();
     let destination = Destination::begin(output)?;
     let failed = || format!("cannot write {}", output.display());
+    if format == Format::Heph
+        && !args.filter.is_used()
+        && let Some(mut packets) = imported_packets(&opened)
+    {
+        // What came in goes out: conversions there and back could not keep it all.
+        let mut file = destination.output().output_failed(failed)?;
+        let bytes = io::copy(&mut packets, &mut file).output_failed(failed)?;
+        file.flush().output_failed(failed)?;
+        drop(file);
+        destination.finish().output_failed(failed)?;
+        if output.as_os_str() != "-" {
+            say(format_args!("ada: {}: the packets as they were imported, {bytes} bytes\n", output.display()));
+        }
+        return Ok(outcome);
+    }
     let written = {
         let file = destination.output().output_failed(failed)?;
         let spools = || destination.spool();
@@ -68,6 +88,14 @@ pub(super) fn run(
         ));
     }
     Ok(outcome)
+}
+
+/// The packets that a session was imported from.
+fn imported_packets(opened: &OpenedSession) -> Option<File> {
+    let [process] = opened.processes() else { return None };
+    let recorded = opened.recorded(process);
+    let is_imported = recorded.manifest.as_ref()?.extra.get("imported_from")? == "heph";
+    is_imported.then(|| open_regular(&recorded.path.join(PACKETS_FILE)).ok()).flatten()
 }
 
 /// A reader that went away is an error here: what it has is half a file.
@@ -173,7 +201,9 @@ impl Exporter<'_> {
                 let at = |column: Column| columns.at(column, row);
                 let (start, function) = (columns.start(row), columns.function(row));
                 let (duration, outcome) = (at(Column::Duration), at(Column::Outcome));
-                if !self.filter.wants_frame(number, function, start, duration, outcome) {
+                if !self.filter.wants_frame(number, function, start, duration, outcome)
+                    || !self.filter.wants_values(self.opened, number, thread, &columns, row)
+                {
                     continue;
                 }
                 let (depth, mut end) = (at(Column::Depth), start.saturating_add(duration));
@@ -196,7 +226,7 @@ impl Exporter<'_> {
                 let call = Call { seq, start, end, function: FunctionIndex(function.0), ending, context };
                 arguments.clear();
                 if when == ArgumentsAt::Open {
-                    read_arguments(recorded, seq, close_seq, &mut arguments);
+                    self.read_arguments(index, &call, close_seq, recorded, &mut arguments);
                 }
                 self.writer.open(trace, index, &call, &arguments)?;
                 open.push(OpenCall { call, depth, close_seq });
@@ -224,9 +254,27 @@ impl Exporter<'_> {
     ) -> io::Result<()> {
         arguments.clear();
         if when == ArgumentsAt::Close {
-            read_arguments(recorded, closed.call.seq, closed.close_seq, arguments);
+            self.read_arguments(index, &closed.call, closed.close_seq, recorded, arguments);
         }
         self.writer.close(trace, index, &closed.call, arguments)
+    }
+
+    /// The values of a call where these were captured, or its registers.
+    fn read_arguments(
+        &self,
+        index: TraceThread,
+        call: &Call,
+        close: Option<EventSeq>,
+        recorded: &ThreadTrace,
+        out: &mut Vec<Argument>,
+    ) {
+        let (number, thread) = self.threads[index.0];
+        let process = &self.opened.processes()[number];
+        let function = process.function(ada_span::table::FunctionIndex(call.function.0));
+        match CallValues::of(self.opened, process, function, thread, (call.seq, close), Wanted::Captured) {
+            Some(values) => put_values(&values, out),
+            None => read_registers(recorded, call.seq, close, out),
+        }
     }
 
     /// What is known before the calls. Links have both ends among what is exported.
@@ -235,7 +283,10 @@ impl Exporter<'_> {
         let exported: BTreeSet<(usize, Target)> = rows.iter().map(|span| (span.process, span.target(opened))).collect();
         let path = opened.session().path();
         let session = path.file_name().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
-        let mut trace = TraceInfo { session, start: opened.start(), end: opened.end(), ..TraceInfo::default() };
+        let manifests = opened.processes().iter().filter_map(|process| opened.recorded(process).manifest.as_ref());
+        let epoch = manifests.filter_map(|it| it.extra.get("epoch_unix_ns")?.as_u64()).next();
+        let (start, end) = (opened.start(), opened.end());
+        let mut trace = TraceInfo { session, start, end, epoch, ..TraceInfo::default() };
         for (number, process) in opened.processes().iter().enumerate() {
             let meta = process.tables.meta();
             let functions = meta.functions.iter().map(|it| FunctionInfo {
@@ -255,6 +306,7 @@ impl Exporter<'_> {
                     end: entry.facts.last_time,
                 });
             }
+            trace.runs.extend(self.runs(number, first));
             let end = |it: CausalEnd| LinkEnd {
                 thread: TraceThread(first + it.thread.as_usize()),
                 time: it.time.unwrap_or_default(),
@@ -279,6 +331,28 @@ impl Exporter<'_> {
             }
         }
         Ok(trace)
+    }
+
+    /// When the threads of a process had a processor; nothing where only a part is exported.
+    fn runs(&self, number: usize, first: usize) -> Vec<Run> {
+        let process = &self.opened.processes()[number];
+        let threads = &process.tables.meta().threads;
+        let mut runs = Vec::new();
+        for (thread, entry) in ThreadIndex::all(threads.len()).zip(threads).filter(|_| !self.is_filtered) {
+            let Some(states) = process.thread_states(thread) else { continue };
+            let mut spans = states.spans(entry.facts.first_time, entry.facts.end_time).peekable();
+            while let Some(span) = spans.next() {
+                let Some(cpu) = span.cpu else { continue };
+                let then = match spans.peek().map(|next| next.state) {
+                    Some(ThreadState::Running | ThreadState::Ready) => RunEnd::Preempted,
+                    Some(ThreadState::Blocked) => RunEnd::Blocked,
+                    Some(ThreadState::Unknown) | None => RunEnd::Ended,
+                };
+                let thread = TraceThread(first + thread.as_usize());
+                runs.push(Run { thread, cpu, start: span.start, end: span.end, then });
+            }
+        }
+        runs
     }
 
     fn exports_call(&self, process: usize, thread: ThreadIndex, seq: EventSeq) -> Result<bool, SpanError> {
@@ -381,18 +455,41 @@ fn parts(task: &TaskSpan, process: &TraceProcess, first: usize) -> Vec<Part> {
     parts
 }
 
-/// What the call was given, and what it gave back, where that was recorded.
-fn read_arguments(thread: &ThreadTrace, seq: EventSeq, close: Option<EventSeq>, out: &mut Vec<Argument>) {
+/// What the call was given, and what it gave back, where that was captured.
+fn put_values(call: &CallValues, out: &mut Vec<Argument>) {
+    let named = call.arguments().chain(call.result());
+    let argument =
+        |it: &NamedValue| Argument { name: it.name.clone().into(), value: ArgumentValue::Attribute(it.to_json()) };
+    out.extend(named.map(argument));
+    if let Some((_, name)) = call.error() {
+        out.push(Argument { name: "errno".into(), value: ArgumentValue::Attribute(name.into()) });
+    }
+}
+
+/// The registers of a call, where these were recorded.
+fn read_registers(thread: &ThreadTrace, seq: EventSeq, close: Option<EventSeq>, out: &mut Vec<Argument>) {
     let record = |seq: EventSeq| {
         let event = thread.index().event(seq)?;
         thread.detail()?.record(event.detail)
     };
-    let mut put = |name: &'static str, value: u64| out.push(Argument { name, value });
-    if let Some(entry) = record(seq)
-        && let Ok(Payload::X86Call(call)) = entry.payload()
-    {
-        let values = [call.rdi, call.rsi, call.rdx, call.rcx, call.r8, call.r9];
-        ["rdi", "rsi", "rdx", "rcx", "r8", "r9"].into_iter().zip(values).for_each(|(name, value)| put(name, value));
+    let mut put = |name: &'static str, value: u64| {
+        out.push(Argument { name: name.into(), value: ArgumentValue::Register(value) });
+    };
+    match record(seq).as_ref().map(|entry| entry.payload()) {
+        Some(Ok(Payload::X86Call(call))) => {
+            let values = [call.rdi, call.rsi, call.rdx, call.rcx, call.r8, call.r9];
+            ["rdi", "rsi", "rdx", "rcx", "r8", "r9"].into_iter().zip(values).for_each(|(name, value)| put(name, value));
+        }
+        Some(Ok(Payload::Unknown { kind, bytes })) if kind.0 == HEPH_PACKET => {
+            let attributes = crate::heph::attributes(bytes);
+            let all = attributes.as_object().into_iter().flatten();
+            out.extend(all.map(|(name, value)| Argument {
+                name: name.clone().into(),
+                value: ArgumentValue::Attribute(value.clone()),
+            }));
+            return;
+        }
+        _ => (),
     }
     if let Some(end) = close.and_then(record)
         && let Ok(Payload::X86Return(back)) = end.payload()

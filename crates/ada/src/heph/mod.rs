@@ -19,6 +19,9 @@ use clap::Subcommand;
 
 use crate::exit::Outcome;
 
+/// The type of detail records that hold the Heph packet that an event was made of: "HP".
+pub(crate) const HEPH_PACKET: u16 = 0x4850;
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -22,12 +22,15 @@ Examples:
   ada heph stat trace.heph
   ada heph stat - --format json < trace.heph
 
-Up to 100 options are listed, with their first 64 bytes; `ada heph dump --format json` has all of them. Memory: 16 \
-bytes for each event, to find how deep events nest, and about 1 KiB for each stream. The exit code is 1 if anything is \
+Up to 100 options are listed, with their first 64 bytes; `ada heph dump --format json` has all of them. Memory: 32 \
+bytes for each event, to find how deep events nest, and 256 for each stream. The exit code is 1 if anything is \
 malformed.";
 
 /// How many options are kept: they must not fill the memory.
 const LISTED_OPTIONS: usize = 100;
+
+/// How many streams are listed for people.
+const LISTED_STREAMS: usize = 1000;
 
 /// How many substreams of a stream are listed for people.
 const LISTED_SUBSTREAMS: usize = 10;
@@ -73,7 +76,7 @@ struct Seen {
     epoch: Option<UnixNanos>,
     time: Option<Interval>,
     counters: EventCounters,
-    intervals: BTreeMap<StreamId, BTreeMap<SubstreamId, Vec<Interval>>>,
+    intervals: Vec<(StreamId, SubstreamId, Interval)>,
 }
 
 impl Seen {
@@ -84,7 +87,7 @@ impl Seen {
             epoch: None,
             time: None,
             counters: EventCounters::with_max_streams(usize::MAX),
-            intervals: BTreeMap::new(),
+            intervals: Vec::new(),
         }
     }
 
@@ -109,16 +112,17 @@ impl Seen {
         let time = self.time.get_or_insert(interval);
         *time = Interval { start: time.start.min(head.start), end: time.end.max(head.end) };
         self.counters.record(head.stream, head.counter);
-        self.intervals.entry(head.stream).or_default().entry(head.substream).or_default().push(interval);
+        self.intervals.push((head.stream, head.substream, interval));
     }
 
-    fn finish(self, totals: Totals) -> Statistics {
+    fn finish(mut self, totals: Totals) -> Statistics {
         let counts = self.counters.streams();
-        let streams: Vec<_> = self
-            .intervals
-            .values()
+        // Events of a substream stay in the order of their arrival, which says who encloses whom.
+        self.intervals.sort_by_key(|(stream, substream, _)| (*stream, *substream));
+        let of_streams = self.intervals.chunk_by(|one, next| one.0 == next.0);
+        let streams: Vec<_> = of_streams
             .zip(counts)
-            .map(|(substreams, (stream, count))| StreamStatistics::new(stream, count, substreams))
+            .map(|(events, (stream, count))| StreamStatistics::new(stream, count, events))
             .collect();
         let events = streams.iter().map(|stream| stream.events).sum();
         Statistics {
@@ -184,11 +188,14 @@ struct SubstreamStatistics {
 }
 
 impl StreamStatistics {
-    fn new(stream: StreamId, count: StreamCount, substreams: &BTreeMap<SubstreamId, Vec<Interval>>) -> Self {
+    fn new(stream: StreamId, count: StreamCount, events: &[(StreamId, SubstreamId, Interval)]) -> Self {
         let StreamCount { first, last, received, missed, reordered, repeated } = count;
-        let substreams = substreams
-            .iter()
-            .map(|(id, events)| SubstreamStatistics { substream: id.0, events: events.len(), depth: depth(events) })
+        let substreams = events
+            .chunk_by(|one, next| one.1 == next.1)
+            .map(|events| {
+                let intervals: Vec<Interval> = events.iter().map(|(_, _, interval)| *interval).collect();
+                SubstreamStatistics { substream: events[0].1.0, events: events.len(), depth: depth(&intervals) }
+            })
             .collect();
         Self {
             stream: stream.0,
@@ -221,7 +228,11 @@ impl fmt::Display for Statistics {
             f.write_char('\n')?;
         }
         writeln!(f, "nesting    {} deep", self.depth)?;
-        self.streams.iter().try_for_each(|stream| write!(f, "{stream}"))
+        self.streams.iter().take(LISTED_STREAMS).try_for_each(|stream| write!(f, "{stream}"))?;
+        match self.streams.len().saturating_sub(LISTED_STREAMS) {
+            0 => Ok(()),
+            more => writeln!(f, "and {more} more streams; --format json has all"),
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! `ada import heph FILE`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::BufWriter;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ada_event::{DetailSeq, Event, EventKind, FunctionId, ImageOffset, ModuleId, ProcessId, ThreadId, TraceNanos};
@@ -10,12 +13,14 @@ use ada_format::atf::{
     write_functions,
 };
 use ada_format::heph::{Encoder, Packet};
+use ada_format::private::create_file;
 use anyhow::{Context, bail};
 use serde_json::json;
 
 use super::lane::{Interval, Lane, nest};
-use crate::atf::event_json::HEPH_PACKET;
+use super::unfinished::Unfinished;
 use crate::exit::{Blame, Outcome, say};
+use crate::heph::HEPH_PACKET;
 use crate::heph::{Complaints, Input};
 
 const EXAMPLES: &str = "\
@@ -24,7 +29,11 @@ Examples:
   nc -l 9000 | ada import heph -
 
 Each stream becomes a thread, and so does each substream other than 0; events that overlap without one enclosing the
-other are put on threads beside it. Attributes are kept (`ada show event:…`). The whole trace is held in memory.";
+other are put on threads beside it. The packets themselves are kept too: `ada export --to heph` gives them back as they
+came. Memory: 64 bytes for each event, and each description once.";
+
+/// The packets that a session was made of, in a process's folder.
+pub(crate) const PACKETS_FILE: &str = "packets.heph";
 
 /// A module for all that Heph events describe.
 const MODULE: ModuleId = ModuleId(1);
@@ -50,25 +59,36 @@ struct Read {
     functions: Vec<String>,
     numbers: HashMap<String, u32>,
     events: Vec<Kept>,
-    /// Packets of events with attributes, as they were sent.
-    packets: Encoder,
+    /// How many bytes of packets were kept.
+    bytes: u64,
     /// Events of each stream and substream, in the order of their arrival.
     streams: BTreeMap<(u32, u64), Vec<Interval>>,
 }
 
 struct Kept {
     function: u32,
-    /// Where in `packets`; nothing for an event without attributes.
-    packet: std::ops::Range<usize>,
+    /// Where its packet begins among those that are kept.
+    offset: u64,
+    /// How long it is; 0 for an event without attributes, whose packet says no more than its call.
+    length: u32,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut trace = args.input.open()?;
     let mut read = Read::default();
+    let failed = || format!("cannot write a session into {}", args.output.display());
+    let unfinished = Unfinished::begin(&args.output).output_failed(failed)?;
+    let kept = unfinished.path().join(PACKETS_FILE);
+    let mut packets = BufWriter::new(create_file(&kept).output_failed(failed)?);
+    let mut encoder = Encoder::new();
     let mut malformed = Complaints::of("malformed packets");
     while let Some(found) = trace.next_packet()? {
         match found.map(|framed| framed.packet) {
-            Ok(packet) => read.take(&packet)?,
+            Ok(packet) => {
+                encoder.packet(&packet)?;
+                read.take(&packet, encoder.bytes().len() as u64)?;
+                encoder.write_to(&mut packets).output_failed(failed)?;
+            }
             Err(error) => malformed.add(format_args!("malformed: {error}")),
         }
     }
@@ -77,14 +97,18 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         bail!("{} has no events; is it a Heph trace?", args.input);
     }
     let events = read.events.len();
-    let failed = || format!("cannot write a session into {}", args.output.display());
-    let path = read.write(args).output_failed(failed)?;
+    let packets = packets.into_inner().map_err(|error| error.into_error()).output_failed(failed)?;
+    let session = read.write(args, unfinished.path(), &packets).output_failed(failed)?;
+    let path = unfinished.finish(&session).output_failed(failed)?;
     say(format_args!("ada: {events} events in {}\n", path.display()));
     Ok(trace.outcome())
 }
 
 impl Read {
-    fn take(&mut self, packet: &Packet<'_>) -> anyhow::Result<()> {
+    /// Takes a packet, of which so many bytes are kept.
+    fn take(&mut self, packet: &Packet<'_>, length: u64) -> anyhow::Result<()> {
+        let offset = self.bytes;
+        self.bytes += length;
         let event = match packet {
             Packet::Metadata(metadata) => {
                 let epoch = metadata.epoch().map(|it| (self.events.len(), it.0));
@@ -103,12 +127,9 @@ impl Read {
                 number
             }
         };
-        let before = self.packets.bytes().len();
-        if !event.attributes.is_empty() {
-            self.packets.packet(packet)?;
-        }
         let index = self.events.len();
-        self.events.push(Kept { function, packet: before..self.packets.bytes().len() });
+        let length = if event.attributes.is_empty() { 0 } else { length as u32 };
+        self.events.push(Kept { function, offset, length });
         let interval = Interval { start: head.start.0, end: head.end.0, event: index };
         self.streams.entry((head.stream.0, head.substream.0)).or_default().push(interval);
         Ok(())
@@ -131,10 +152,11 @@ impl Read {
         Some(base)
     }
 
-    fn write(mut self, args: &Args) -> anyhow::Result<PathBuf> {
+    /// Writes a session into a folder, and moves the packets there.
+    fn write(mut self, args: &Args, folder: &Path, packets: &File) -> anyhow::Result<PathBuf> {
         let epoch = self.rebase();
         let mut session = SessionWriter::create(
-            &args.output,
+            folder,
             SystemTime::now(),
             ProcessId(PID),
             Platform::LINUX_X86_64,
@@ -151,7 +173,7 @@ impl Read {
                 if number > 0 {
                     name.push_str(&format!(" ({})", number + 1));
                 }
-                self.write_lane(&mut session, ThreadId(id), name, lane)?;
+                self.write_lane(&mut session, ThreadId(id), name, lane, packets)?;
             }
         }
         let rows = self.functions.iter().zip(0..).map(|(name, number)| FunctionRow {
@@ -160,10 +182,13 @@ impl Read {
             verdict: "hooked".into(),
             reason: String::new(),
             name: name.clone(),
+            values: String::new(),
         });
+        let kept = session.process_path().join(PACKETS_FILE);
+        std::fs::rename(folder.join(PACKETS_FILE), &kept).with_context(|| kept.display().to_string())?;
         let path = session.process_path().join(functions_file(MODULE));
-        let file = ada_format::private::create_file(&path).with_context(|| path.display().to_string())?;
-        write_functions(std::io::BufWriter::new(file), rows)?;
+        let file = create_file(&path).with_context(|| path.display().to_string())?;
+        write_functions(BufWriter::new(file), rows)?;
         let manifest = session.manifest_mut();
         manifest.exit = Some(Exit::default());
         manifest.command_line = vec![args.input.to_string()];
@@ -181,7 +206,9 @@ impl Read {
         thread: ThreadId,
         name: String,
         lane: &Lane,
+        packets: &File,
     ) -> anyhow::Result<()> {
+        let mut bytes = Vec::new();
         let mut writer = session.thread(thread)?;
         writer.entry_mut().name = Some(name);
         for step in &lane.steps {
@@ -194,9 +221,10 @@ impl Read {
                 depth: step.depth,
                 detail: DetailSeq::NONE,
             };
-            let bytes = &self.packets.bytes()[kept.packet.clone()];
-            if step.is_call && !bytes.is_empty() {
-                let payload = Payload::Unknown { kind: DetailType(HEPH_PACKET), bytes };
+            if step.is_call && kept.length > 0 {
+                bytes.resize(kept.length as usize, 0);
+                packets.read_exact_at(&mut bytes, kept.offset)?;
+                let payload = Payload::Unknown { kind: DetailType(HEPH_PACKET), bytes: &bytes };
                 writer.append_with_detail(&event, &payload)?;
             } else {
                 writer.append(&event)?;

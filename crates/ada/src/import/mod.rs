@@ -2,6 +2,9 @@
 
 mod heph;
 mod lane;
+mod unfinished;
+
+pub(crate) use heph::PACKETS_FILE;
 
 use clap::Subcommand;
 

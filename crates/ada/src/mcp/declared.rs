@@ -94,6 +94,13 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
                 ("min_duration_ns", number("only spans that took at least so long"), false),
                 ("since_ns", number("only spans that began at or after this moment of the trace's clock"), false),
                 ("until_ns", number("only spans that began before this"), false),
+                (
+                    "where",
+                    text(
+                        "only calls whose captured values are so: port == 8081 and result < 0; path ~ /etc; errno == ENOENT",
+                    ),
+                    false,
+                ),
                 ("sort", json!({ "type": "string", "enum": ["start", "duration", "self"] }), false),
                 ("fold", json!({ "type": "boolean", "description": "false lists each span alone" }), false),
                 cursor(),
@@ -184,7 +191,7 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
         },
         Declared {
             name: "query",
-            about: "SQL over the session, read-only, SQLite's dialect. Tables: spans, events, functions, modules, threads, processes, hooks, drops, windows, details, links; table functions: ancestors(span_id), descendants(span_id), overlaps(t0, t1), critical_path(span_id), stats(columns, condition), which sums over any number of spans fast. DESCRIBE TABLE lists columns.",
+            about: "SQL over the session, read-only, SQLite's dialect. Tables: spans, events, functions, modules, threads, processes, hooks, drops, windows, details, arguments (what calls were given and gave back), links; table functions: ancestors(span_id), descendants(span_id), overlaps(t0, t1), critical_path(span_id), stats(columns, condition), which sums over any number of spans fast. DESCRIBE TABLE lists columns.",
             arguments: vec![session(), ("sql", text("one statement"), true), cursor()],
             answer: vec![("columns", json!({ "type": "array", "items": { "type": "string" } }))],
             item: vec![("row", json!({ "type": "array" }))],

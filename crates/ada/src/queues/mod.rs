@@ -76,6 +76,7 @@ fn print(queues: &[QueueUse], groups: &[GroupUse], out: &mut Out) -> anyhow::Res
         ">id",
         ">blocks",
         ">pending",
+        ">canceled",
         ">jobs",
         ">latency p50",
         ">p95",
@@ -83,6 +84,7 @@ fn print(queues: &[QueueUse], groups: &[GroupUse], out: &mut Out) -> anyhow::Res
         ">running",
         ">depth",
         ">threads",
+        "qos",
         "queue",
     ]);
     for queue in queues {
@@ -95,6 +97,7 @@ fn print(queues: &[QueueUse], groups: &[GroupUse], out: &mut Out) -> anyhow::Res
             queue.id.to_string(),
             thousands(queue.blocks),
             thousands(queue.pending),
+            thousands(queue.canceled),
             thousands(queue.jobs),
             latency(0.5),
             latency(0.95),
@@ -102,6 +105,7 @@ fn print(queues: &[QueueUse], groups: &[GroupUse], out: &mut Out) -> anyhow::Res
             nanoseconds(queue.running_ns),
             thousands(queue.depth),
             queue.threads.to_string(),
+            queue.qos.clone().unwrap_or_default(),
             format!("{}{on}", queue.name),
         ]);
     }
@@ -128,8 +132,12 @@ fn print(queues: &[QueueUse], groups: &[GroupUse], out: &mut Out) -> anyhow::Res
 }
 
 /// Whether a group became empty.
-fn state(remaining: u64) -> String {
-    if remaining == 0 { "empty".to_owned() } else { format!("pending, {remaining} remaining") }
+fn state(remaining: Option<u64>) -> String {
+    match remaining {
+        Some(0) => "empty".to_owned(),
+        Some(remaining) => format!("pending, {remaining} remaining"),
+        None => "not known: events are missing".to_owned(),
+    }
 }
 
 fn queue_json(opened: &OpenedSession, queue: &QueueUse) -> Value {
@@ -141,6 +149,8 @@ fn queue_json(opened: &OpenedSession, queue: &QueueUse) -> Value {
         "target": queue.target,
         "blocks": queue.blocks,
         "pending": queue.pending,
+        "canceled": queue.canceled,
+        "qos": queue.qos,
         "jobs": queue.jobs,
         "latency_p50_ns": queue.latency(0.5),
         "latency_p95_ns": queue.latency(0.95),
@@ -163,6 +173,10 @@ fn group_json(opened: &OpenedSession, group: &GroupUse) -> Value {
         "waits": entry.waits,
         "wait_ns": entry.wait_ns,
         "left": entry.remaining(),
-        "state": if entry.remaining() == 0 { "empty" } else { "pending" },
+        "state": match entry.remaining() {
+            Some(0) => "empty",
+            Some(_) => "pending",
+            None => "unknown",
+        },
     })
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use ada_event::{RuntimeAddr, TraceNanos};
 use ada_span::gcd::{BlockSpan, GroupEntry, How};
-use ada_span::{NONE, ThreadIndex};
+use ada_span::{NONE, Status, ThreadIndex};
 
 use crate::analysis::{OpenedSession, TraceProcess};
 
@@ -17,6 +17,9 @@ pub(super) struct QueueUse {
     /// Blocks that ran or wait.
     pub(super) blocks: u64,
     pub(super) pending: u64,
+    /// Blocks that were cancelled before they ran.
+    pub(super) canceled: u64,
+    pub(super) qos: Option<String>,
     /// Jobs of Swift's runtime.
     pub(super) jobs: u64,
     /// From submission to run, sorted.
@@ -67,7 +70,9 @@ pub(super) fn queues(opened: &OpenedSession) -> Vec<QueueUse> {
                 address: entry.address,
                 target: process.queue_name(entry.target),
                 blocks: spans.len() as u64,
-                pending: (spans.len() - latencies.len()) as u64,
+                pending: count(&spans, Status::Pending),
+                canceled: count(&spans, Status::Canceled),
+                qos: entry.qos(),
                 jobs: entry.swift_jobs,
                 latencies,
                 running_ns: running.map(|span| span.end.since(span.start)).sum(),
@@ -84,10 +89,16 @@ pub(super) fn queues(opened: &OpenedSession) -> Vec<QueueUse> {
     all
 }
 
+fn count(spans: &[&BlockSpan], status: Status) -> u64 {
+    spans.iter().filter(|span| span.outcome().status == status).count() as u64
+}
+
 /// The largest number of blocks that were submitted and did not run yet.
 fn deepest(spans: &[&BlockSpan]) -> u64 {
     let mut changes: Vec<(TraceNanos, i64)> = Vec::with_capacity(2 * spans.len());
-    for span in spans {
+    // Handlers wait for their sources, not for their queue; what is cancelled does not wait for a turn.
+    let waits = |span: &&&BlockSpan| span.how() != How::Source && span.outcome().status != Status::Canceled;
+    for span in spans.iter().filter(waits) {
         changes.push((span.submit_time, 1));
         if span.has_run() {
             changes.push((span.start, -1));

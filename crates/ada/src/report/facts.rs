@@ -10,14 +10,14 @@ use super::item::Item;
 use super::recording;
 use crate::analysis::{OpenedSession, counted, nanoseconds, thousands};
 
-/// Run facts, coverage and drops.
-pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
+/// Run facts, coverage and drops, of processes in an order.
+pub(super) fn gather(opened: &OpenedSession, order: &[usize]) -> Vec<Item> {
     let mut items = Vec::new();
     let path = opened.session().path().display().to_string();
     items.push(Item::fact("session", path.clone(), path.into()));
     let (mut found, mut hooked, mut drops) = (0_u64, 0_u64, BTreeMap::<String, u64>::new());
     let mut seen = HashSet::new();
-    for process in opened.processes() {
+    for process in order.iter().map(|number| &opened.processes()[*number]) {
         let Some(manifest) = &opened.recorded(process).manifest else { continue };
         let command = manifest.command_line.join(" ");
         let end = match &manifest.exit {
@@ -144,7 +144,7 @@ pub(super) fn logical(opened: &OpenedSession) -> Vec<Item> {
             count("callback", span.outcome(), span.end.since(span.start));
         }
         for span in &meta.tasks {
-            count("swift", span.outcome(), span.end.since(span.start));
+            count(span.runtime().word(), span.outcome(), span.end.since(span.start));
         }
         for span in &meta.dispatched {
             count("gcd", span.outcome(), span.end.since(span.start));

@@ -1,26 +1,34 @@
 //! `ada report [SESSION]`: what a person wants to know first.
 
 mod facts;
+mod findings;
 mod imbalances;
 mod item;
 mod oddities;
 mod recording;
 mod threads;
 
+use ada_query::Cancel;
+use ada_query::findings::findings;
 use serde_json::{Value, json};
 
-use crate::analysis::{ListFormat, OpenedSession, Out, SessionArgs, csv, with_tables};
+use crate::analysis::{LensArgs, ListFormat, OpenedSession, Out, SessionArgs, csv, short_name, with_tables};
+use crate::ask::finding_json;
 use crate::exit::Outcome;
-use crate::top::{self, Sort, Use};
+use crate::top::{self, Sort, Uses};
 
 use item::Item;
 
 const EXAMPLES: &str = "\
 Examples:
   ada report                           the newest session
+  ada report --all                     with functions of libraries
+  ada report --wide                    names in full
   ada report ada_traces/session_20261115_101500 --limit 20
   ada report --format json | jq .anomalies
 
+What may be wrong comes first, each with the command that shows more; then where the time went in the program's own
+functions: `… in libc (read)` is time in libraries that the function above it called.
 References such as frame:4712:90 are what `ada show` takes.";
 
 #[derive(clap::Args)]
@@ -28,6 +36,11 @@ References such as frame:4712:90 are what `ada show` takes.";
 pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
+    #[command(flatten)]
+    lens: LensArgs,
+    /// In which order functions are listed
+    #[arg(long, value_enum, default_value_t = Sort::SelfTime)]
+    sort: Sort,
     /// How long each list may be
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
@@ -37,40 +50,48 @@ pub(crate) struct Args {
     /// Sort functions by times without what recording took; print these, and how far they may be off
     #[arg(long)]
     corrected: bool,
+    /// Print names in full, and all columns
+    #[arg(long)]
+    wide: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let mut out = Out::new();
+    let mut out = Out::for_people(args.format, args.wide);
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
-        let facts = facts::gather(opened);
+        let mut uses = top::seen(opened, &args.lens, &args.lens.for_list(args.format), args.corrected)?;
+        let mut findings = findings(opened, &Cancel::default(), None)?;
+        findings.retain(|it| args.lens.wants(it.pid));
+        let order = by_interest(args, opened, &uses.busy_ns);
+        let facts = facts::gather(opened, &order);
         let threads = threads::gather(opened);
         let logical = facts::logical(opened);
         let oddities = oddities::gather(opened, args.limit);
-        let mut functions = top::all(opened);
-        if args.corrected {
-            top::correct(opened, &mut functions)?;
-        }
         match args.format {
-            ListFormat::Table => print(
-                args,
-                opened,
-                out,
-                &mut functions,
-                &facts,
-                &[("Threads", &threads), ("Logical spans", &logical), ("Worth a look", &oddities)],
-            ),
-            ListFormat::Json => out.json(&to_json(args, opened, &mut functions, &facts, &threads, &logical, &oddities)),
+            ListFormat::Table => {
+                findings::print(opened, out, &findings, args.session.session.as_deref(), args.limit)?;
+                functions(args, opened, out, &mut uses)?;
+                print(out, &facts, &[("Threads", &threads), ("Logical spans", &logical), ("Worth a look", &oddities)])
+            }
+            ListFormat::Json => {
+                let mut json = to_json(args, opened, &mut uses, &facts, &threads, &logical, &oddities);
+                json["findings"] = findings.iter().map(finding_json).collect();
+                out.json(&json)
+            }
             ListFormat::Csv => {
-                top::sort_uses(&mut functions, Sort::SelfTime);
-                let functions = functions.iter().take(args.limit).map(|it| {
+                top::sort_uses(&mut uses.functions, Sort::SelfTime);
+                let functions = uses.functions.iter().take(args.limit).map(|it| {
                     let function = top::to_json(opened, it);
                     json!({
                         "section": "functions", "name": function["name"], "value": it.stats.self_ns,
                         "reference": function["reference"], "file": function["file"], "line": function["line"],
                     })
+                });
+                let found = findings.iter().map(|it| {
+                    let reference = it.evidence.first();
+                    json!({ "section": "findings", "name": it.kind, "value": it.title, "reference": reference })
                 });
                 let items = facts.iter().chain(&threads).chain(&logical).chain(&oddities).map(|item| {
                     json!({
@@ -78,7 +99,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
                     })
                 });
                 let fields = ["section", "name", "value", "reference", "file", "line"];
-                csv(out, &fields, &items.chain(functions).collect::<Vec<_>>())
+                csv(out, &fields, &found.chain(items).chain(functions).collect::<Vec<_>>())
             }
         }
     })?;
@@ -86,45 +107,85 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-fn print(
-    args: &Args,
-    opened: &OpenedSession,
-    out: &mut Out,
-    functions: &mut [Use<'_>],
-    facts: &[Item],
-    sections: &[(&str, &[Item])],
-) -> anyhow::Result<()> {
+/// The processes, those that did most first: a shell that waits for its children is not what somebody asks about.
+fn by_interest(args: &Args, opened: &OpenedSession, busy_ns: &[u64]) -> Vec<usize> {
+    let wanted = |process: &usize| args.lens.wants(opened.processes()[*process].pid);
+    let mut order: Vec<usize> = (0..opened.processes().len()).filter(wanted).collect();
+    order.sort_by_key(|process| std::cmp::Reverse(busy_ns[*process]));
+    order
+}
+
+/// Where the time went.
+fn functions(args: &Args, opened: &OpenedSession, out: &mut Out, uses: &mut Uses<'_>) -> anyhow::Result<()> {
+    let is_own = args.lens.for_list(args.format).is_own;
+    let mut functions = std::mem::take(&mut uses.functions);
+    top::sort_uses(&mut functions, args.sort);
+    let page = &functions[..functions.len().min(args.limit)];
+    out.line("")?;
+    if page.is_empty() {
+        let why = if is_own {
+            "no function of the program's own was called; --all shows the others"
+        } else {
+            "no function was called"
+        };
+        return out.line(why);
+    }
+    out.title(if is_own { "Where the time went, in the program's own functions" } else { "Where the time went" })?;
+    top::print(opened, out, uses, page, args.sort, args.lines)?;
+    let more = functions.len() - page.len();
+    if more > 0 {
+        out.line(&format!("and {more} more functions: ada top"))?;
+    }
+    let outside: u64 = uses.outside.iter().map(top::OutsideModule::ns).sum();
+    let share = outside as f64 / uses.all_ns.max(1) as f64;
+    if is_own && share >= 0.01 {
+        let modules: Vec<&str> = uses.outside.iter().take(3).map(|it| it.module.as_str()).collect();
+        let words = format!(
+            "{} of all threads' time is outside these, in {}: loading, threads of libraries; --all shows it",
+            top::percent(share),
+            modules.join(", ")
+        );
+        out.terminal().wrap(&words, 0).iter().try_for_each(|line| out.line(line))?;
+    }
+    Ok(())
+}
+
+fn print(out: &mut Out, facts: &[Item], sections: &[(&str, &[Item])]) -> anyhow::Result<()> {
+    out.line("")?;
+    out.title("Run")?;
+    let terminal = out.terminal();
     for item in facts {
-        out.line(&format!("{:<10} {}", item.name, item.value))?;
+        hanging(out, &format!("{:<10} ", item.name), &item.value)?;
     }
-    for (title, sort) in
-        [("most time in themselves", Sort::SelfTime), ("most time in all", Sort::Total), ("most calls", Sort::Calls)]
-    {
-        top::sort_uses(functions, sort);
-        let shown = &functions[..functions.len().min(args.limit)];
-        if !shown.is_empty() {
-            out.line(&format!("\nFunctions with the {title}"))?;
-            top::table(opened, shown, args.lines).print(out)?;
-        }
-    }
-    for (title, items) in sections {
-        if items.is_empty() {
-            continue;
-        }
-        out.line(&format!("\n{title}"))?;
-        let width = items.iter().map(|item| item.name.chars().count()).max().unwrap_or(0);
+    for (title, items) in sections.iter().filter(|(_, items)| !items.is_empty()) {
+        out.line("")?;
+        out.title(title)?;
+        let room = (terminal.width / 3).max(20);
+        let width = items.iter().map(|item| item.name.chars().count()).max().unwrap_or(0).min(room);
         for item in *items {
             let reference = item.reference.as_ref().map(|it| format!("   {it}")).unwrap_or_default();
-            out.line(&format!("  {:<width$}  {}{reference}", item.name, item.value))?;
+            let name = short_name(&item.name, width);
+            hanging(out, &format!("  {name:<width$}  "), &format!("{}{reference}", item.value))?;
         }
     }
-    out.line("\nnext       ada spans, ada tree, ada top, ada threads, ada show REF")
+    out.line("")?;
+    hanging(out, "next       ", "ada tree, ada top, ada threads, ada spans, ada show REF, ada view")
+}
+
+/// Text behind a name, in lines that fit.
+fn hanging(out: &mut Out, name: &str, text: &str) -> anyhow::Result<()> {
+    let indent = name.chars().count();
+    for (at, line) in out.terminal().wrap(text, indent).iter().enumerate() {
+        let before = if at == 0 { name } else { &format!("{:indent$}", "") };
+        out.line(format!("{before}{line}").trim_end())?;
+    }
+    Ok(())
 }
 
 fn to_json(
     args: &Args,
     opened: &OpenedSession,
-    functions: &mut [Use<'_>],
+    uses: &mut Uses<'_>,
     facts: &[Item],
     threads: &[Item],
     logical: &[Item],
@@ -144,6 +205,9 @@ fn to_json(
         };
         items.iter().map(one).collect()
     };
+    let outside: Vec<Value> = uses.outside.iter().map(top::outside_json).collect();
+    let all_ns = uses.all_ns;
+    let functions = &mut uses.functions;
     let mut functions = |sort: Sort| -> Vec<Value> {
         top::sort_uses(functions, sort);
         functions.iter().take(args.limit).map(|it| top::to_json(opened, it)).collect()
@@ -154,6 +218,8 @@ fn to_json(
             "by_self": functions(Sort::SelfTime),
             "by_total": functions(Sort::Total),
             "by_calls": functions(Sort::Calls),
+            "outside": outside,
+            "all_ns": all_ns,
         },
         "threads": object(threads),
         "logical": list(logical),

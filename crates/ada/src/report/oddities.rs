@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ada_query::findings::Unhandled;
+use ada_span::task::{Suspension, TaskSpan, WaitKind};
 use ada_span::{AnomalyKind, Outcome, Reason, Status};
 use serde_json::json;
 
@@ -19,7 +21,11 @@ const SHORTEST_OUTLIER: u64 = 100_000;
 
 pub(super) fn gather(opened: &OpenedSession, limit: usize) -> Vec<Item> {
     let (usual, mut items): (Vec<_>, Vec<_>) = outcomes(opened).into_iter().partition(|(is_usual, _)| *is_usual);
-    let mut items: Vec<Item> = items.drain(..).map(|(_, item)| item).collect();
+    let others = items.drain(..).map(|(_, item)| item);
+    // What the program itself takes for wrong comes first.
+    let mut items = unhandled(opened);
+    items.extend(leaked_continuations(opened));
+    items.extend(others);
     items.extend(anomalies(opened));
     items.extend(orphans(opened));
     items.extend(pending_groups(opened));
@@ -63,7 +69,7 @@ fn outcomes(opened: &OpenedSession) -> Vec<(bool, Item)> {
         !matches!(status, Status::Completed | Status::EntryOnly | Status::Exited) || *reason == Reason::Timeout
     });
     odd.map(|((status, reason), count)| {
-        let how = format!("ada spans --type frame --status {status} --reason {reason}");
+        let how = format!("ada spans --all --type frame --status {status} --reason {reason}");
         let name = match reason {
             Reason::None => format!("{status}"),
             _ => format!("{status}: {reason}"),
@@ -96,10 +102,60 @@ fn anomalies(opened: &OpenedSession) -> Vec<Item> {
                         format!("{} of the events cannot be read: damaged blocks are left out", counted(count, "part"));
                     Item::oddity(name, words, Some("ada atf verify".into()), json)
                 }
+                AnomalyKind::TooDeep => {
+                    let words =
+                        format!("{} nested too deep to be followed to their ends, first at", counted(count, "call"));
+                    Item::oddity(name, words, Some(reference), json)
+                }
                 _ => Item::oddity(name, format!("{}, first at", counted(count, "time")), Some(reference), json),
             }
         })
         .collect()
+}
+
+/// Rust panics, and exceptions that nobody caught.
+fn unhandled(opened: &OpenedSession) -> Vec<Item> {
+    let mut counts: BTreeMap<Unhandled, (u64, String)> = BTreeMap::new();
+    for process in opened.processes() {
+        for stats in process.tables.meta().functions.iter().filter(|stats| stats.spans > 0) {
+            let raw = process.names.raw(stats.function).unwrap_or_default();
+            let Some(kind) = Unhandled::raised_by(raw) else { continue };
+            let reference = process.refer(Target::Function(stats.function));
+            counts.entry(kind).or_insert((0, reference)).0 += stats.spans;
+        }
+    }
+    let item = |(kind, (count, reference)): (Unhandled, (u64, String))| {
+        let words = match kind {
+            Unhandled::Panic => format!("{}, those that were caught too, by", counted(count, "Rust panic")),
+            Unhandled::Exception => format!("{} that nobody caught, by", counted(count, "exception")),
+        };
+        let json = json!({ "kind": kind.word(), "count": count });
+        Item::oddity(kind.word().replace('_', " "), words, Some(reference), json)
+    };
+    counts.into_iter().map(item).collect()
+}
+
+/// Tasks that wait for a continuation that nobody resumed before the process ended.
+fn leaked_continuations(opened: &OpenedSession) -> Option<Item> {
+    let mut first = None;
+    let mut count = 0;
+    for process in opened.processes() {
+        let has_ended = |task: &&TaskSpan| matches!(task.outcome().reason, Reason::ProcessExit | Reason::Crash);
+        for task in process.tables.meta().tasks.iter().filter(has_ended) {
+            let wait = process.suspensions_of(task).last();
+            let is_leaked = |wait: &Suspension| {
+                wait.end.is_none() && wait.resume_time.is_none() && wait.kind() == WaitKind::Continuation
+            };
+            if wait.is_some_and(is_leaked) {
+                count += 1;
+                first.get_or_insert_with(|| process.refer(Target::Task(task.id)));
+            }
+        }
+    }
+    let who = if count == 1 { "1 task waits".to_owned() } else { format!("{} tasks wait", thousands(count)) };
+    let words = format!("{who} for a continuation that nobody resumed; the first:");
+    let json = json!({ "kind": "leaked_continuation", "count": count });
+    (count > 0).then(|| Item::oddity("leaked continuation".into(), words, first, json))
 }
 
 /// Continuations that were resumed though no task waited for them.
@@ -120,8 +176,9 @@ fn orphans(opened: &OpenedSession) -> Option<Item> {
 /// Groups that wait for something to the end.
 fn pending_groups(opened: &OpenedSession) -> Option<Item> {
     let groups =
-        opened.processes().iter().flat_map(|it| &it.tables.meta().groups).filter(|group| group.remaining() > 0);
-    let (count, remaining) = groups.fold((0_u64, 0_u64), |(count, sum), group| (count + 1, sum + group.remaining()));
+        opened.processes().iter().flat_map(|it| &it.tables.meta().groups).filter_map(|group| group.remaining());
+    let pending = groups.filter(|remaining| *remaining > 0);
+    let (count, remaining) = pending.fold((0_u64, 0_u64), |(count, sum), remaining| (count + 1, sum + remaining));
     let json = json!({ "kind": "pending_group", "count": count, "left": remaining });
     let words = format!("{} dispatch groups never became empty", thousands(count));
     (count > 0).then(|| Item::oddity("pending groups".into(), words, Some("ada queues".into()), json))

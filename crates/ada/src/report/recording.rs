@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ada_event::{EventSeq, FunctionId, ModuleId, ThreadId};
+use ada_event::{EventSeq, FunctionId, ModuleId, RuntimeAddr, ThreadId};
 use ada_query::signal_name;
 use ada_span::table::ThreadEntry;
 use ada_span::{Outcome, Reason};
@@ -51,13 +51,19 @@ fn crashes(opened: &OpenedSession) -> Vec<Item> {
     let mut items = Vec::new();
     for (number, process) in opened.processes().iter().enumerate() {
         for crash in opened.recorded(process).manifest.iter().flat_map(|manifest| &manifest.crashes) {
-            let function = crash.frames.first().and_then(|id| function(id)).map(|id| process.names.name(id));
-            let within = function.map_or_else(String::new, |name| format!(" in {name}"));
+            // The instruction that faulted says more than the innermost call that was recorded.
+            let rip = crash.registers.get("rip").filter(|_| crash.code > 0);
+            let hit = rip.and_then(|rip| opened.instruction(number, RuntimeAddr(rip.0)));
+            let (hit, source) = hit.unzip();
+            let function = hit.or_else(|| crash.frames.first().and_then(|id| function(id)));
+            let source = source.flatten();
+            let line = source.as_ref().map_or_else(String::new, |it| format!(" ({it})"));
+            let within = function.map_or_else(String::new, |id| format!(" in {}{line}", process.names.name(id)));
             let address = crash.address.map_or_else(String::new, |address| format!(" at {:#x}", address.0));
             let reference = opened.processes()[number].refer(Target::Thread(crash.thread, EventSeq(0)));
             let moment = nanoseconds(crash.time_ns.since(opened.start()));
             let words = format!(
-                "{}{address}{within}, after {moment}, {} calls open; ada spans --thread {} --reason crash",
+                "{}{address}{within}, after {moment}, {} calls open; ada spans --all --thread {} --reason crash",
                 signal_name(crash.signal),
                 thousands(crash.depth),
                 crash.thread,
@@ -73,6 +79,9 @@ fn crashes(opened: &OpenedSession) -> Vec<Item> {
                     "thread": reference,
                     "open_calls": crash.depth,
                     "frames": crash.frames,
+                    "function": function.map(|id| process.names.name(id)),
+                    "file": source.as_ref().map(|it| it.file.clone()),
+                    "line": source.as_ref().map(|it| it.line),
                 }),
             );
             item.reference = Some(reference);
@@ -96,7 +105,7 @@ fn unseen_crash(opened: &OpenedSession, process: &TraceProcess) -> Option<Item> 
     let thread = process.tables.meta().threads.iter().max_by_key(|thread| open(thread))?;
     let reference = process.refer(Target::Thread(thread.id, EventSeq(0)));
     let words = format!(
-        "{}; where it hit is not recorded: {reference} had most calls open, {}; ada spans --thread {} --reason crash",
+        "{}; where it hit is not recorded: {reference} had most calls open, {}; ada spans --all --thread {} --reason crash",
         signal_name(signal),
         thousands(open(thread)),
         thread.id

@@ -1,13 +1,34 @@
 //! Threads: how many, how deep, how fast they started, and what became of them.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::item::Item;
 use crate::analysis::{OpenedSession, counted, nanoseconds, thousands};
-use crate::threads::{failed_creations, most_alive};
+use crate::threads::{failed_creations, most_alive, percentages, why_unknown};
+
+/// What is known of threads.
+pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
+    let mut items = created(opened);
+    items.extend(states(opened));
+    items
+}
+
+/// How much of their lives they were on a processor.
+fn states(opened: &OpenedSession) -> Option<Item> {
+    let (value, json) = match (percentages(opened), why_unknown(opened)) {
+        (Some((words, sums)), _) => {
+            (format!("{words} of their lives"), json!(sums.into_iter().collect::<BTreeMap<_, _>>()))
+        }
+        (None, Some(reason)) => (format!("not known: {reason}"), json!({ "unknown": reason })),
+        (None, None) => return None,
+    };
+    Some(Item { section: "threads", name: "states".into(), value, reference: None, json })
+}
 
 /// Nothing where no thread was created.
-pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
+fn created(opened: &OpenedSession) -> Vec<Item> {
     let spans = || opened.processes().iter().flat_map(|process| &process.tables.meta().pthreads);
     let created = spans().filter(|span| span.create_seq.is_some()).count() as u64;
     let failed = failed_creations(opened);

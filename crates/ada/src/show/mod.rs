@@ -9,8 +9,8 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
 use crate::analysis::{
-    FrameSpan, ListFormat, OpenedSession, Out, Reference, SessionArgs, Span, SpanKind, Target, csv, put_corrected,
-    with_tables,
+    FrameSpan, ListFormat, OpenedSession, Out, Reference, SessionArgs, Span, SpanKind, Target, Wanted, csv,
+    put_corrected, with_tables,
 };
 use crate::exit::Outcome;
 use crate::top;
@@ -131,15 +131,24 @@ fn with_corrected(span: &Span, opened: &OpenedSession) -> Value {
     record
 }
 
+/// A call with its values where these were captured, or else its name.
+fn line(span: &Span, opened: &OpenedSession) -> String {
+    span.call_values(opened, Wanted::Captured).map_or_else(|| span.name(opened), |call| call.line())
+}
+
 fn show_frame(thread_ref: &ThreadRef<'_>, seq: EventSeq, limit: usize) -> anyhow::Result<Option<Value>> {
     let &ThreadRef { opened, process, thread } = thread_ref;
     let tables = &opened.processes()[process].tables;
     let Some(frame) = FrameSpan::read(tables, thread, seq)? else { return Ok(None) };
     let mut shown = with_corrected(&Span::frame(process, frame), opened);
+    if let Some(call) = Span::frame(process, frame).call_values(opened, Wanted::Recorded) {
+        shown["call"] = call.line().into();
+        shown["values"] = call.to_json();
+    }
     if let Some(parent) = frame.parent_seq()
         && let Some(parent) = FrameSpan::read(tables, thread, parent)?
     {
-        shown["parent"] = Span::frame(process, parent).name(opened).into();
+        shown["parent"] = line(&Span::frame(process, parent), opened).into();
     }
     shown["opened_by"] = event::show(thread_ref, seq, 0)?.unwrap_or_default();
     if let Some(close) = frame.close_seq() {
@@ -147,7 +156,7 @@ fn show_frame(thread_ref: &ThreadRef<'_>, seq: EventSeq, limit: usize) -> anyhow
     }
     let around = neighbours::find(thread_ref, &frame, limit)?;
     let list = |them: &[Span]| -> Value {
-        them.iter().map(|span| Value::from(format!("{} {}", span.reference(opened), span.name(opened)))).collect()
+        them.iter().map(|span| Value::from(format!("{} {}", span.reference(opened), line(span, opened)))).collect()
     };
     shown["callees"] = list(&around.callees);
     shown["before"] = list(&around.before);
@@ -187,7 +196,7 @@ fn show_function(opened: &OpenedSession, pid: Option<ProcessId>, function: Funct
         |(process, it)| {
             let meta = it.tables.meta();
             let stats = &meta.functions[meta.function_index(function)?.as_usize()];
-            let mut shown = top::to_json(opened, &top::Use::new(process, stats));
+            let mut shown = top::to_json(opened, &top::Use::new(opened, process, stats));
             shown["symbol"] = it.names.raw(function).filter(|raw| !raw.is_empty()).into();
             shown["reference"] = opened.processes()[process].refer(Target::Function(function)).into();
             Some(shown)

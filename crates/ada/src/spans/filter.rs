@@ -1,13 +1,16 @@
 //! Which spans are wanted.
 
-use ada_event::{EventSeq, FunctionId, ThreadId, TraceNanos};
+use ada_event::{EventSeq, ThreadId, TraceNanos};
 use ada_image::glob;
-use ada_span::table::{BlockEntry, FunctionIndex};
+use ada_query::FunctionPattern;
+use ada_span::table::{BlockEntry, Columns, FunctionIndex};
 use ada_span::{Outcome, Reason, Status, ThreadIndex};
-use anyhow::bail;
+use ada_value::ValueTest;
 use clap::ValueEnum;
 
-use crate::analysis::{Moment, OpenedSession, Span, TraceProcess, parse_nanos};
+use crate::analysis::{
+    CallValues, LensArgs, Moment, OpenedSession, Span, Wanted, check_known, chosen_threads, parse_nanos,
+};
 
 /// Options that choose spans.
 #[derive(clap::Args)]
@@ -24,15 +27,14 @@ pub(crate) struct FilterArgs {
     /// Why: tail_call, exception, unwind, canceled, crash, timeout, process_exit, dropped, attached_midway or none
     #[arg(long)]
     reason: Vec<Reason>,
-    /// Functions whose name matches (wildcards `*`, `?`). May be given several times
+    /// Functions of this name, such as flush_line or Stats::flush_line (wildcards `*`, `?`). May be given several times
     #[arg(long, value_name = "PATTERN")]
     function: Vec<String>,
-    /// Functions of modules whose file name matches
-    #[arg(long, value_name = "PATTERN")]
-    module: Vec<String>,
-    /// Spans of this thread; may be given several times
-    #[arg(long, value_name = "ID")]
-    thread: Vec<u32>,
+    #[command(flatten)]
+    lens: LensArgs,
+    /// Spans of this thread, by its number or name; may be given several times
+    #[arg(long, value_name = "THREAD")]
+    thread: Vec<String>,
     /// Spans that took at least so long, such as 250us
     #[arg(long, value_name = "DURATION", value_parser = parse_nanos)]
     min_duration: Option<u64>,
@@ -42,6 +44,9 @@ pub(crate) struct FilterArgs {
     /// Spans that began before this
     #[arg(long, value_name = "MOMENT")]
     until: Option<Moment>,
+    /// Calls whose captured values are so: 'port == 8081', 'path ~ /etc and result < 0', 'errno == ENOENT'
+    #[arg(long = "where", value_name = "CONDITION")]
+    values: Option<ValueTest>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -64,6 +69,8 @@ enum Runtime {
     Swift,
     /// Dispatched blocks
     Gcd,
+    /// Goroutines
+    Go,
     /// Imported Heph events
     Heph,
 }
@@ -76,6 +83,7 @@ impl Runtime {
             Self::Callback => "callback",
             Self::Swift => "swift",
             Self::Gcd => "gcd",
+            Self::Go => "go",
             Self::Heph => "heph",
         }
     }
@@ -91,11 +99,13 @@ pub(crate) struct Filter {
     outcomes: Vec<bool>,
     /// By process and index of the function; none if all are wanted.
     functions: Option<Vec<Vec<bool>>>,
-    patterns: (Vec<String>, Vec<String>),
+    patterns: (Vec<FunctionPattern>, Vec<String>, Vec<FunctionPattern>),
+    pids: Vec<u32>,
     threads: Vec<ThreadId>,
     min_duration: u64,
     since: TraceNanos,
     until: TraceNanos,
+    values: Option<ValueTest>,
 }
 
 impl FilterArgs {
@@ -103,10 +113,12 @@ impl FilterArgs {
     pub(crate) fn is_used(&self) -> bool {
         self.kind.is_some()
             || !(self.runtime.is_empty() && self.status.is_empty() && self.reason.is_empty())
-            || !(self.function.is_empty() && self.module.is_empty() && self.thread.is_empty())
+            || !(self.function.is_empty() && self.thread.is_empty())
+            || self.lens.is_used()
             || self.min_duration.is_some()
             || self.since.is_some()
             || self.until.is_some()
+            || self.values.is_some()
     }
 
     /// Whether callbacks are what is wanted.
@@ -114,13 +126,10 @@ impl FilterArgs {
         self.runtime.contains(&Runtime::Callback)
     }
 
-    pub(crate) fn prepare(&self, opened: &OpenedSession) -> anyhow::Result<Filter> {
-        let threads: Vec<ThreadId> = self.thread.iter().copied().map(ThreadId).collect();
-        for id in &threads {
-            if !opened.processes().iter().any(|it| it.tables.meta().thread_index(*id).is_some()) {
-                bail!("thread {id} is not in the session; `ada threads` lists them");
-            }
-        }
+    /// `is_own`: where nothing else is said, calls of the program's own functions.
+    pub(crate) fn prepare(&self, opened: &OpenedSession, is_own: bool) -> anyhow::Result<Filter> {
+        let threads = chosen_threads(opened, &self.thread)?;
+        self.function.iter().try_for_each(|it| check_known(opened, it))?;
         let is_wanted = |byte: usize| {
             Outcome::from_byte(byte as u8).is_some_and(|outcome| {
                 (self.status.is_empty() || self.status.contains(&outcome.status))
@@ -131,40 +140,37 @@ impl FilterArgs {
         let of_calls = |word: &&'static str| opened.processes().iter().any(|process| process.runtime == *word);
         let wants_calls = runtimes.is_empty() || runtimes.iter().any(of_calls);
         let wants_other = runtimes.is_empty() || !runtimes.iter().all(of_calls);
-        let has_patterns = !self.function.is_empty() || !self.module.is_empty();
-        let functions = has_patterns.then(|| {
-            let of = |process: usize| {
-                let process = &opened.processes()[process];
-                let functions = process.tables.meta().functions.iter();
-                functions.map(|it| self.wants_function(process, it.function)).collect()
-            };
-            (0..opened.processes().len()).map(of).collect()
-        });
+        let named: Vec<FunctionPattern> = self.function.iter().map(|it| FunctionPattern::new(it)).collect();
+        // Values are asked for wherever they were captured, in libraries above all.
+        let lens = self.lens.lens(is_own && named.is_empty() && self.values.is_none());
+        let has_patterns = lens.is_own || !named.is_empty() || self.lens.is_used();
+        let functions = if has_patterns {
+            let mut shown = self.lens.shown(opened, &lens)?;
+            for (process, flags) in opened.processes().iter().zip(&mut shown).filter(|_| !named.is_empty()) {
+                for (flag, it) in flags.iter_mut().zip(&process.tables.meta().functions) {
+                    *flag = *flag && named.iter().any(|pattern| pattern.matches_function(process, it.function));
+                }
+            }
+            Some(shown)
+        } else {
+            None
+        };
         Ok(Filter {
             wants_frames: self.kind != Some(Kind::Logical) && wants_calls,
-            wants_logical: self.kind != Some(Kind::Frame) && wants_other,
-            hides_frames_behind: self.kind.is_none() && runtimes.is_empty(),
+            wants_logical: self.kind != Some(Kind::Frame) && wants_other && self.values.is_none(),
+            hides_frames_behind: self.kind.is_none() && runtimes.is_empty() && self.values.is_none(),
             runtimes,
             outcomes: (0..Outcome::BYTES).map(is_wanted).collect(),
             functions,
-            patterns: (self.function.clone(), self.module.clone()),
+            patterns: (named, lens.modules, lens.hidden),
+            pids: self.lens.pid.clone(),
             threads,
             min_duration: self.min_duration.unwrap_or(0),
             since: self.since.map_or(TraceNanos(0), |it| it.on_clock(opened.start())),
             until: self.until.map_or(TraceNanos::MAX, |it| it.on_clock(opened.start())),
+            values: self.values.clone(),
         })
     }
-
-    fn wants_function(&self, process: &TraceProcess, function: FunctionId) -> bool {
-        wants(&self.function, &self.module, &process.names.name(function), &process.names.module(function))
-    }
-}
-
-fn wants(functions: &[String], modules: &[String], name: &str, module: &str) -> bool {
-    // C++ names have their arguments; people rarely type them.
-    let plain = name.split('(').next().unwrap_or_default();
-    (functions.is_empty() || functions.iter().any(|it| glob(it, name) || glob(it, plain)))
-        && (modules.is_empty() || modules.iter().any(|it| glob(it, module)))
 }
 
 impl Filter {
@@ -211,6 +217,24 @@ impl Filter {
                 .is_none_or(|them| them[process].get(function.as_usize()).copied().unwrap_or(false))
     }
 
+    /// Whether a call in a row of a thread's block, which is wanted otherwise, has the wanted values.
+    #[inline]
+    pub(crate) fn wants_values(
+        &self,
+        opened: &OpenedSession,
+        process: usize,
+        thread: ThreadIndex,
+        columns: &Columns,
+        row: usize,
+    ) -> bool {
+        let Some(test) = &self.values else { return true };
+        let process = &opened.processes()[process];
+        let function = process.function(columns.function(row));
+        let events = (columns.seq(row), columns.close_seq(row));
+        let values = CallValues::of(opened, process, function, thread, events, Wanted::Captured);
+        values.is_some_and(|values| test.holds(&|name| values.find(name)))
+    }
+
     /// Whether a frame span is to be hidden behind its logical one.
     pub(crate) fn hides(&self, opened: &OpenedSession, process: usize, thread: ThreadIndex, seq: EventSeq) -> bool {
         self.hides_frames_behind && opened.processes()[process].logical_of(thread, seq).is_some()
@@ -219,13 +243,17 @@ impl Filter {
     /// Whether a logical span is wanted.
     pub(crate) fn wants_logical_span(&self, opened: &OpenedSession, span: &Span) -> bool {
         let process = &opened.processes()[span.process];
-        let (functions, modules) = &self.patterns;
+        let (functions, modules, hidden) = &self.patterns;
+        let name = span.name(opened);
         let module = span.function(opened).map(|function| process.names.module(function)).unwrap_or_default();
         (self.runtimes.is_empty() || self.runtimes.contains(&span.runtime(opened)))
             && self.wants_thread(process.thread_id(span.thread(opened)))
             && span.duration(opened) >= self.min_duration
             && (self.since..self.until).contains(&span.start(opened))
             && self.outcomes[usize::from(span.outcome(opened).to_byte())]
-            && (self.functions.is_none() || wants(functions, modules, &span.name(opened), &module))
+            && (functions.is_empty() || functions.iter().any(|it| it.matches(&name)))
+            && (modules.is_empty() || modules.iter().any(|it| glob(it, &module)))
+            && !hidden.iter().any(|it| it.matches(&name))
+            && (self.pids.is_empty() || self.pids.contains(&process.pid.0))
     }
 }

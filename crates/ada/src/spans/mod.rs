@@ -7,9 +7,10 @@ mod scan;
 use serde_json::{Value, json};
 
 use crate::analysis::OpenedSession;
+use crate::analysis::Wanted;
 use crate::analysis::{
     ListFormat, Listing, Out, SessionArgs, Span, SpanKind, check_correctable, corrected_text, csv_row, csv_titles,
-    nanoseconds, put_corrected, source_text, with_tables,
+    nanoseconds, put_corrected, short_name, source_text, with_tables,
 };
 use crate::exit::{Outcome, say};
 
@@ -51,11 +52,13 @@ const CORRECTED_FIELDS: usize = 2;
 
 const EXAMPLES: &str = "\
 Examples:
-  ada spans --sort duration --limit 20                     the longest calls
+  ada spans --sort duration --limit 20                     the longest calls of the program's own functions
+  ada spans --sort duration --all                          those of libraries too
   ada spans --status unmatched --reason exception          what exceptions went through
   ada spans --runtime pthread --format json                threads, with who made and who joined them
   ada spans --function 'parse_*' --min-duration 1ms
   ada spans --since 1.5s --until 1.6s --thread 4711
+  ada spans --function connect --where 'port == 8081 and result < 0'
   ada spans --limit 0 --format csv > spans.csv             everything
 
 A call that is also the start routine of a thread or a callback is listed as such; --type frame lists all calls.
@@ -83,6 +86,9 @@ pub(crate) struct Args {
     /// Also print durations without what recording took, and how far these may be off
     #[arg(long)]
     corrected: bool,
+    /// Print names in full
+    #[arg(long)]
+    wide: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
@@ -95,12 +101,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     if args.cursor.is_some_and(|cursor| cursor.sort != args.sort) {
         anyhow::bail!("the cursor is of another --sort");
     }
-    let mut out = Out::new();
+    let mut out = Out::for_people(args.format, args.wide);
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         if args.corrected {
             check_correctable(opened)?;
         }
-        let filter = args.filter.prepare(opened)?;
+        let filter = args.filter.prepare(opened, args.format == ListFormat::Table)?;
         if args.filter.asks_for_callbacks()
             && let Some(words) = opened.why_few_callbacks()
         {
@@ -147,7 +153,7 @@ pub(crate) fn list(
     if args.cursor.is_some_and(|cursor| cursor.sort != args.sort) {
         anyhow::bail!("the cursor is of another order");
     }
-    let filter = args.filter.prepare(opened)?;
+    let filter = args.filter.prepare(opened, false)?;
     let rows = scan::first(opened, &filter, args.sort, args.cursor, limit + 1)?;
     let has_more = rows.len() > limit;
     let with_cursor = |span: Span| (span, Cursor::after(args.sort, opened, &span).to_string());
@@ -187,7 +193,15 @@ fn print(
             }
             let mut listing = Listing::new(&titles);
             rows.iter().for_each(|row| listing.row(cells(args, opened, row)));
-            listing.print(out)?;
+            if out.terminal().width < 100 {
+                listing = listing.without(">self");
+            }
+            let name = listing.len() - 1 - usize::from(args.lines);
+            let short = |row: usize, name: &str, room: usize| match rows[row].call_values(opened, Wanted::Captured) {
+                Some(call) => call.line_within(room),
+                None => short_name(name, room),
+            };
+            listing.shorten_by(name, out.terminal().width, short).print(out)?;
             match next {
                 Some(next) => out.line(&format!("more with --cursor {next}")),
                 None => Ok(()),
@@ -233,7 +247,9 @@ fn cells(args: &Args, opened: &OpenedSession, span: &Span) -> Vec<String> {
     }
     let start = span.start(opened).since(opened.start());
     let name = match span.kind {
-        SpanKind::Frame(_) => span.name(opened),
+        SpanKind::Frame(_) => {
+            span.call_values(opened, Wanted::Captured).map_or_else(|| span.name(opened), |call| call.line())
+        }
         _ => format!("{} {}", span.runtime(opened), span.name(opened)),
     };
     let mut cells = vec![

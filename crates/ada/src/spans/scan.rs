@@ -58,7 +58,9 @@ fn longest_frames(opened: &OpenedSession, filter: &Filter, best: &mut Best) -> R
                     continue;
                 }
                 let frame = FrameSpan::of_row(thread, &columns, row);
-                if !filter.hides(opened, number, thread, frame.seq()) {
+                if !filter.hides(opened, number, thread, frame.seq())
+                    && filter.wants_values(opened, number, thread, &columns, row)
+                {
                     best.offer(opened, Span::frame(number, frame));
                 }
             }
@@ -217,6 +219,7 @@ impl Lane {
                     let (row, seq) = (self.row, columns.seq(self.row));
                     if is_wanted_frame(filter, self.process, columns, row)
                         && !filter.hides(opened, self.process, self.thread, seq)
+                        && filter.wants_values(opened, self.process, self.thread, columns, row)
                     {
                         let key = columns.start(row).0;
                         let target = crate::analysis::Target::Frame(id, seq);

@@ -1,6 +1,5 @@
 //! `ada symbols SESSION --debug-dir DIR`: better names for a session that is already recorded.
 
-mod debug_folder;
 mod rename;
 
 use std::collections::BTreeSet;
@@ -10,8 +9,10 @@ use std::path::{Path, PathBuf};
 use ada_format::atf::{Module, Session};
 use anyhow::{Context, bail};
 
+use crate::analysis::find_session;
+use crate::debug_folder::DebugFolder;
 use crate::exit::{Blame, Outcome, say};
-pub(crate) use debug_folder::{DebugFolder, usual_path};
+
 use rename::{NamedModule, ProcessNames};
 
 const EXAMPLES: &str = "\
@@ -25,18 +26,20 @@ stay as they are. Exit code 1: the function list of some module could not be rea
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The session's folder, or that of one of its processes
-    session: PathBuf,
+    /// The session's folder, that of one of its processes, or one with sessions of which the newest is meant [default: the
+    /// newest in ada_traces]
+    session: Option<PathBuf>,
     /// Where the debug files are, at any depth: `.build-id/xx/yyyy.debug` or any other name
     #[arg(long, value_name = "DIR")]
     debug_dir: PathBuf,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let session = Session::open(&args.session)?;
+    let path = find_session(args.session.as_deref())?;
+    let session = Session::open(&path)?;
     let wanted: BTreeSet<&[u8]> = session.processes().iter().flat_map(|it| &it.manifest).flat_map(build_ids).collect();
     if wanted.is_empty() {
-        bail!("{} names no module with a build-id, so no debug file can be matched", args.session.display());
+        bail!("{} names no module with a build-id, so no debug file can be matched", path.display());
     }
     let folder = DebugFolder::search(&args.debug_dir, &wanted)
         .with_context(|| format!("cannot search {}", args.debug_dir.display()))?;

@@ -1,7 +1,7 @@
 //! Tasks below the tasks that made them.
 
 use ada_span::concurrency::Context;
-use ada_span::swift::TaskSpan;
+use ada_span::task::TaskSpan;
 
 use crate::analysis::{OpenedSession, TraceProcess};
 

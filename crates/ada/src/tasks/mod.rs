@@ -1,22 +1,25 @@
 //! `ada tasks [SESSION]`.
 
 mod hierarchy;
+mod summary;
 
-use ada_image::glob;
+use ada_query::FunctionPattern;
 use ada_span::Status;
-use ada_span::swift::{TaskKind, TaskSpan, WaitKind};
+use ada_span::task::{TaskKind, TaskRuntime, TaskSpan, WaitKind};
 use serde_json::{Value, json};
 
 use crate::analysis::{
     ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, csv, list_page, nanoseconds, with_tables,
 };
-use crate::exit::Outcome;
+use crate::exit::{Outcome, say};
 
 use hierarchy::{Line, hierarchy};
 
 const EXAMPLES: &str = "\
 Examples:
-  ada tasks                            Swift's tasks below the ones that made them
+  ada tasks                            Swift's tasks and goroutines below the ones that made them
+  ada tasks --runtime go               goroutines only
+  ada tasks --summary                  a thousand children of one name in one line
   ada tasks --status canceled --format json
   ada show task:7                      each run and each wait of one
 
@@ -30,12 +33,18 @@ pub(crate) struct Args {
     /// Tasks whose name matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     name: Option<String>,
+    /// Whose tasks: those of Swift, or goroutines
+    #[arg(long, value_enum)]
+    runtime: Option<Runtime>,
     /// How they ended: completed, canceled, unmatched, open or pending
     #[arg(long)]
     status: Vec<Status>,
     /// Also tasks that the runtime makes for itself, as to end a sleep
     #[arg(long)]
     all: bool,
+    /// One line for each name: how many, how they ended, and how long they took
+    #[arg(long)]
+    summary: bool,
     /// Print at most N; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
@@ -47,9 +56,28 @@ pub(crate) struct Args {
     format: ListFormat,
 }
 
-const FIELDS: [&str; 21] = [
+/// Whose tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Runtime {
+    /// Tasks of Swift's concurrency
+    Swift,
+    /// Goroutines
+    Go,
+}
+
+impl Runtime {
+    fn has(self, task: &TaskSpan) -> bool {
+        match self {
+            Self::Swift => task.runtime() == TaskRuntime::Swift,
+            Self::Go => task.runtime() == TaskRuntime::Go,
+        }
+    }
+}
+
+const FIELDS: [&str; 22] = [
     "reference",
     "pid",
+    "runtime",
     "task_id",
     "kind",
     "name",
@@ -76,6 +104,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let mut lines = hierarchy(opened);
         lines.retain(|line| is_wanted(args, opened, line));
+        opened.runtime_limits().for_each(|limit| say(format_args!("ada: {limit}\n")));
+        if args.summary {
+            return summary::print(args, opened, &lines, out);
+        }
         let (page, next) = list_page(&lines, args.cursor, args.limit);
         match args.format {
             ListFormat::Table if lines.is_empty() => out.line("no task is like that"),
@@ -107,11 +139,9 @@ impl Line {
 fn is_wanted(args: &Args, opened: &OpenedSession, line: &Line) -> bool {
     let task = line.task(opened);
     (args.all || task.kind() != TaskKind::Helper)
+        && args.runtime.is_none_or(|runtime| runtime.has(task))
         && (args.status.is_empty() || args.status.contains(&task.outcome().status))
-        && args.name.as_ref().is_none_or(|pattern| {
-            let name = line.span().name(opened);
-            glob(pattern, &name) || glob(pattern, name.split('(').next().unwrap_or_default())
-        })
+        && args.name.as_ref().is_none_or(|pattern| FunctionPattern::new(pattern).matches(&line.span().name(opened)))
 }
 
 fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
@@ -180,6 +210,7 @@ fn to_json(opened: &OpenedSession, line: &Line) -> Value {
     let mut json = json!({ "reference": record["span_id"], "level": line.level });
     for name in [
         "pid",
+        "runtime",
         "name",
         "file",
         "line",

@@ -1,13 +1,15 @@
 //! `ada threads [SESSION]`.
 
 mod active;
+mod states;
 
 pub(crate) use active::most_alive;
+pub(crate) use states::{percentages, why_unknown};
 
 use std::collections::{BTreeMap, HashMap};
 
 use ada_event::EventSeq;
-use ada_image::glob;
+use ada_query::FunctionPattern;
 use ada_span::pthread::PthreadSpan;
 use ada_span::table::Meta;
 use ada_span::{NONE, ThreadIndex};
@@ -15,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::{
     ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, Target, counted, csv, list_page, nanoseconds,
-    thousands, with_tables,
+    thousands, thread_title, with_tables,
 };
 use crate::exit::Outcome;
 
@@ -58,7 +60,7 @@ struct Line {
     events: u64,
 }
 
-const FIELDS: [&str; 25] = [
+const FIELDS: [&str; 28] = [
     "reference",
     "pid",
     "thread_id",
@@ -84,13 +86,18 @@ const FIELDS: [&str; 25] = [
     "cancel_ns",
     "events",
     "spans",
+    "on_cpu_ns",
+    "ready_ns",
+    "blocked_ns",
 ];
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let mut lines = hierarchy(opened);
-        lines.retain(|line| args.name.as_ref().is_none_or(|pattern| glob(pattern, &name(opened, line))));
+        lines.retain(|line| {
+            args.name.as_ref().is_none_or(|pattern| FunctionPattern::new(pattern).matches(&name(opened, line)))
+        });
         let (page, next) = list_page(&lines, args.cursor, args.limit);
         match args.format {
             ListFormat::Table => {
@@ -99,6 +106,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
                     out.line(&format!("more with --cursor {next}"))?;
                 }
                 active::print(opened, out)?;
+                if let Some(reason) = why_unknown(opened) {
+                    out.line(&format!("when threads ran is not known: {reason}"))?;
+                }
                 for (error, count) in failed_creations(opened) {
                     out.line(&format!("{} failed: {error}", counted(count, "call") + " of pthread_create"))?;
                 }
@@ -222,6 +232,7 @@ fn name(opened: &OpenedSession, line: &Line) -> String {
             Some(given) => format!("{} ({given})", process.thread_name(span)),
             None => process.thread_name(span),
         },
+        None if process.runtime == "heph" => thread_title(opened, line.process, line.thread),
         // The bits above a thread id number the parts of a thread that was recorded in several.
         None if process.tables.meta().threads[line.thread.as_usize()].id.0 >> 22 > 0 => "continued".to_owned(),
         None => "main".to_owned(),
@@ -245,6 +256,9 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
         ">exit value",
         "creator",
         ">join wait",
+        ">running",
+        ">ready",
+        ">blocked",
         "name",
     ]);
     for line in lines {
@@ -259,6 +273,7 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
         });
         let lifetime =
             span.map_or(entry.facts.end_time.since(entry.facts.first_time), |span| span.end.since(span.start));
+        let [running, ready, blocked] = states::shares(states::times(process, line));
         listing.row(vec![
             format!("{:1$}{2}", "", 2 * line.level.min(20), reference(opened, line)),
             nanoseconds(start),
@@ -270,6 +285,9 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
             creator.unwrap_or_default(),
             span.and_then(|span| span.join_end.zip(span.join_time))
                 .map_or_else(blank, |(end, begin)| nanoseconds(end.since(begin))),
+            running,
+            ready,
+            blocked,
             name(opened, line),
         ]);
     }
@@ -292,6 +310,10 @@ fn to_json(opened: &OpenedSession, line: &Line) -> Value {
         "spans": entry.spans,
         "deepest": entry.facts.deepest,
     });
+    let times = states::times(process, line);
+    for (name, state) in states::NAMES {
+        json[name] = times.map(|times| times.of(state)).into();
+    }
     if let Some(index) = line.span.and_then(|span| process.pthread_index(span.thread, span.begin_seq)) {
         let record = opened.record(&Span { process: line.process, kind: SpanKind::Pthread(index) });
         for name in ["status", "reason", "start_ns", "end_ns", "evidence", "file", "line"] {

@@ -2,6 +2,7 @@
 
 pub(crate) mod live;
 pub(crate) mod options;
+mod printed_lines;
 pub(crate) mod report;
 
 use std::ffi::OsString;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use ada_control::{ControlError, End, TraceReport};
 
 use self::options::{RecordingArgs, WhenFull};
-use crate::exit::{Blame, Outcome};
+use crate::exit::{Blame, Outcome, say};
 use crate::quantity::parse_duration;
 use crate::view::Watch;
 
@@ -23,6 +24,7 @@ Examples:
   ada trace --trigger 'slow=handle_*>50ms' --pre-roll 500 -- ./server
   ada trace --max-overhead 10% -- python3 app.py
   ada trace --view -- ./server                (the timeline while it grows)
+  ada trace --print 'open*,connect' -- curl http://localhost/     (calls as they happen, as strace shows them)
   ada trace --on-full drop -- ./realtime      (never waits for the disk; what is lost is counted)
 
 ada's own words go to stderr; stdin, stdout, signals and the exit code are the program's.";
@@ -53,7 +55,16 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
     if let Some(watch) = watch {
         watch.finish();
     }
-    Ok(Outcome::Traced(exit_code(report.end)))
+    let end = match report.end {
+        End::Detached => {
+            if !quiet {
+                say(format_args!("ada: the program goes on without hooks\n"));
+            }
+            ada_control::wait_for_program(report.pid)?
+        }
+        end => end,
+    };
+    Ok(Outcome::Traced(exit_code(end)))
 }
 
 /// Traces a command with ada's default options.
@@ -66,8 +77,9 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
     let program = words.next().unwrap_or_default();
     let mut command = Command::new(program);
     command.args(words);
-    let quiet = args.recording.quiet;
-    let mut options = args.recording.into_options(WhenFull::Wait)?;
+    // The line that shows how a trace goes on would run into printed calls.
+    let quiet = args.recording.quiet || !args.recording.print.is_empty() && args.recording.print_to.is_none();
+    let mut options = args.recording.into_options(WhenFull::Wait, None)?;
     options.start_up_timeout = args.startup_timeout;
     ada_control::outlive_terminal_signals();
     let live = live::LiveLine::new(quiet);

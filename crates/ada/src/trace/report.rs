@@ -43,6 +43,10 @@ pub(crate) fn print(report: &TraceReport) {
             if report.quarantined == 1 { "1 function is" } else { &format!("{} functions are", report.quarantined) };
         say(format_args!("ada: {functions} in quarantine and not hooked; `ada quarantine` says why\n"));
     }
+    if let [first, more @ ..] = &report.limits[..] {
+        let more = if more.is_empty() { String::new() } else { format!("; {} more in `ada report`", more.len()) };
+        say(format_args!("ada: {first}{more}\n"));
+    }
     if let Some(failure) = &report.failure {
         say(format_args!("ada: the trace is incomplete: {failure}\n"));
     }
@@ -66,11 +70,12 @@ pub(crate) fn print(report: &TraceReport) {
             let budget = advice.max_overhead * 100.0;
             format!("; --max-overhead {budget:.0}% would have counted {functions} instead of recording them")
         };
-        say(format_args!(
-            "ada: hooks took an estimated {:.0} % (± {:.0}) on top of the program's own time{what_helps}\n",
-            advice.overhead * 100.0,
-            advice.error * 100.0,
-        ));
+        let least = advice.least * 100.0;
+        let share = match advice.most {
+            Some(most) => format!("{least:.0} to {:.0} %", most * 100.0),
+            None => format!("{least:.0} % or more"),
+        };
+        say(format_args!("ada: hooks took an estimated {share} on top of the program's own time{what_helps}\n"));
     }
     if report.waited > Duration::from_millis(1) {
         let seconds = report.waited.as_secs_f64();

@@ -1,8 +1,9 @@
 //! Folds frame spans into a tree of call paths.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ada_event::{EventSeq, TraceNanos};
+use ada_query::lens::Outside;
 use ada_span::table::{Column, Columns, FunctionIndex, Tables};
 use ada_span::{Correction, Costs, OpenCall, OpenChains, SelfCosts, SpanEnds, SpanError, ThreadIndex};
 
@@ -22,13 +23,21 @@ pub(super) struct Node {
     pub(super) self_costs: SelfCosts,
     /// Calls below it that are too deep to be shown.
     pub(super) hidden: u64,
-    /// The first one: its thread and its opening event.
-    pub(super) first: (ThreadIndex, EventSeq),
+    /// What it called that is not shown, by the process's functions.
+    pub(super) outside: BTreeMap<(usize, FunctionIndex), Outside>,
+    /// The first one: its process, its thread and its opening event.
+    pub(super) first: (usize, ThreadIndex, EventSeq),
+    parent: Option<usize>,
     children: Vec<usize>,
 }
 
-/// Which calls are folded.
+/// Which calls of a process are folded.
 pub(super) struct Wanted<'a> {
+    /// The process, and what the tree calls its functions.
+    pub(super) process: usize,
+    pub(super) functions: &'a [FunctionIndex],
+    /// By index of the function: whether it has lines.
+    pub(super) shown: &'a [bool],
     /// Where times are to be had without what recording took.
     pub(super) correction: Option<&'a Correction>,
     pub(super) since: TraceNanos,
@@ -38,7 +47,7 @@ pub(super) struct Wanted<'a> {
     pub(super) depth: usize,
 }
 
-/// The tree of a process.
+/// The tree of a process, or of several that run the same program.
 #[derive(Default)]
 pub(super) struct Folded {
     nodes: Vec<Node>,
@@ -46,6 +55,8 @@ pub(super) struct Folded {
     /// Nodes by parent and function.
     known: HashMap<(Option<usize>, FunctionIndex), usize>,
     left_out: u64,
+    /// Calls that nothing that is shown made.
+    outside: u64,
 }
 
 /// An open call on the way through a thread.
@@ -56,6 +67,8 @@ struct Open {
     waited_ns: u64,
     /// The node that is shown nearest above, and its level.
     shown: Option<(usize, usize)>,
+    /// The first function that is not shown, if this one is not.
+    outside: Option<FunctionIndex>,
 }
 
 impl OpenCall for Open {
@@ -79,6 +92,31 @@ impl Folded {
 
     pub(super) fn left_out(&self) -> u64 {
         self.left_out
+    }
+
+    pub(super) fn outside(&self) -> u64 {
+        self.outside
+    }
+
+    /// Sorts the calls of each caller, the largest first.
+    pub(super) fn sort_by_key(&mut self, key: impl Fn(&Node) -> u64) {
+        let keys: Vec<u64> = self.nodes.iter().map(key).collect();
+        let order = |node: &usize| std::cmp::Reverse(keys[*node]);
+        self.roots.sort_by_key(order);
+        self.nodes.iter_mut().for_each(|it| it.children.sort_by_key(order));
+    }
+
+    /// Puts the roots first below which a function is.
+    pub(super) fn begin_with(&mut self, is_first: impl Fn(FunctionIndex) -> bool) {
+        let firsts = self.nodes.iter().enumerate().filter(|(_, it)| is_first(it.function)).map(|(at, _)| at);
+        let root_of = |mut node: usize| {
+            while let Some(parent) = self.nodes[node].parent {
+                node = parent;
+            }
+            node
+        };
+        let roots: HashSet<usize> = firsts.map(root_of).collect();
+        self.roots.sort_by_key(|root| !roots.contains(root));
     }
 
     /// Adds the calls of a thread.
@@ -129,9 +167,7 @@ impl Folded {
         let at = |column: Column| columns.at(column, row);
         let ends = SpanEnds::read(columns, row);
         let (seq, function, start) = (ends.seq, ends.function, ends.start);
-        // A function that went on in this one is shown above it, though it is over.
-        let went_on = |it: &SpanEnds| it.is_tail_call && it.close.is_some_and(|close| close + 1 == seq);
-        chains.go_to(ends.parent, start, |top| went_on(&top.ends), |last| self.end(&last, seq));
+        chains.go_to(ends.parent, start, |top| top.ends.goes_on_in(seq), |last| self.end(&last, seq));
         let open = chains.current();
         let tail_callers = match open.last() {
             Some(top) if ends.parent != Some(top.ends.seq) => {
@@ -151,6 +187,23 @@ impl Folded {
         }
         let above = open.last().and_then(|top| top.shown);
         let is_in_time = start >= wanted.since && start < wanted.until;
+        let is_shown = wanted.shown.get(function.as_usize()).copied().unwrap_or(false);
+        if !is_shown {
+            let from = open.last().and_then(|top| top.outside);
+            if is_in_time {
+                match above {
+                    Some((node, _)) => {
+                        let sum =
+                            self.nodes[node].outside.entry((wanted.process, from.unwrap_or(function))).or_default();
+                        sum.calls += u64::from(from.is_none());
+                        sum.ns = sum.ns.saturating_add(at(Column::SelfTime));
+                    }
+                    None => self.outside += 1,
+                }
+            }
+            open.push(Open { ends, node: None, waited_ns, shown: above, outside: from.or(Some(function)) });
+            return;
+        }
         let begins = above.is_none()
             && wanted.is_root.as_ref().is_none_or(|them| them.get(function.as_usize()).copied().unwrap_or(false));
         let level = above.map_or(0, |(_, level)| level + 1);
@@ -161,7 +214,8 @@ impl Folded {
                     self.nodes[shown].hidden += 1;
                 }
             } else {
-                node = self.node(above.map(|(node, _)| node), function, (thread, seq));
+                let named = wanted.functions.get(function.as_usize()).copied().unwrap_or(function);
+                node = self.node(above.map(|(node, _)| node), named, (wanted.process, thread, seq));
                 match node {
                     Some(node) => {
                         let node = &mut self.nodes[node];
@@ -179,14 +233,14 @@ impl Folded {
             Some(node) => Some((node, level)),
             None => above.map(|(node, level)| (node, if level + 1 >= wanted.depth { wanted.depth - 1 } else { level })),
         };
-        open.push(Open { ends, node, waited_ns, shown });
+        open.push(Open { ends, node, waited_ns, shown, outside: None });
     }
 
     fn node(
         &mut self,
         parent: Option<usize>,
         function: FunctionIndex,
-        first: (ThreadIndex, EventSeq),
+        first: (usize, ThreadIndex, EventSeq),
     ) -> Option<usize> {
         if let Some(&node) = self.known.get(&(parent, function)) {
             return Some(node);
@@ -205,7 +259,9 @@ impl Folded {
             costs,
             self_costs,
             hidden: 0,
+            outside: BTreeMap::new(),
             first,
+            parent,
             children,
         });
         self.known.insert((parent, function), node);

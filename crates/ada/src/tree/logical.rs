@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::TraceNanos;
+use ada_event::{ThreadId, TraceNanos};
 use serde_json::{Value, json};
 
 use super::Args;
@@ -14,13 +14,13 @@ struct Line {
     record: Value,
 }
 
-pub(super) fn print(args: &Args, opened: &OpenedSession, out: &mut Out) -> anyhow::Result<()> {
+pub(super) fn print(args: &Args, opened: &OpenedSession, threads: &[ThreadId], out: &mut Out) -> anyhow::Result<()> {
     let since = args.since.map_or(TraceNanos(0), |it| it.on_clock(opened.start()));
     let until = args.until.map_or(TraceNanos::MAX, |it| it.on_clock(opened.start()));
     let mut lines = hierarchy(opened, args.depth.max(1));
     lines.retain(|line| {
         let number = |name: &str| line.record[name].as_u64().unwrap_or(0);
-        let is_of_thread = args.thread.is_empty() || args.thread.iter().any(|id| u64::from(*id) == number("thread_id"));
+        let is_of_thread = args.thread.is_empty() || threads.iter().any(|id| u64::from(id.0) == number("thread_id"));
         is_of_thread
             && (since..until).contains(&TraceNanos(number("start_ns")))
             && number("duration_ns") >= args.min_duration

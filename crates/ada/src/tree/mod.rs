@@ -3,28 +3,38 @@
 mod fold;
 mod logical;
 
-use ada_event::{FunctionId, ThreadId, TraceNanos};
-use ada_image::glob;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use ada_event::TraceNanos;
+use ada_query::FunctionPattern;
+use ada_span::table::FunctionIndex;
 use ada_span::{Corrected, ThreadIndex};
 use serde_json::{Value, json};
 
+use crate::analysis::Wanted as ValuesWanted;
 use crate::analysis::{
-    ListFormat, Moment, OpenedSession, Out, SessionArgs, Target, check_correctable, corrected_text, csv, list_page,
-    nanoseconds, parse_nanos, put_corrected, put_source, thousands, with_tables,
+    CallValues, FrameSpan, Ink, LensArgs, ListFormat, Moment, OpenedSession, Out, SessionArgs, Span, Target,
+    TraceProcess, check_correctable, check_known, chosen_threads, corrected_text, csv, list_page, nanoseconds,
+    parse_nanos, put_corrected, put_source, short_name, thousands, with_tables,
 };
 use crate::exit::Outcome;
+use crate::top::{OutsideModule, outside_json, outside_modules, outside_name, program};
 
 use fold::{Folded, Node, Wanted};
 
 const EXAMPLES: &str = "\
 Examples:
-  ada tree                                   the whole program, calls of all threads folded together
+  ada tree                                   the program's own functions from main on, all threads folded together
+  ada tree --all --depth 4                   with the loader, libc and other libraries
+  ada tree --sort total --hide 'log_*'       what takes most time first, without some functions
   ada tree --thread 4711 --depth 5
   ada tree --function handle_request         what happens below one function
   ada tree --logical                         threads, Swift's tasks and dispatched blocks below what made them
   ada tree --since 1.5s --until 1.6s         calls that began in a stretch of time
 
-Calls of the same function by the same caller are one line, with how many there were.";
+Calls of the same function by the same caller are one line, with how many there were; a single one has its values,
+where these were captured. `… in libc (read)` is time
+in functions that are not shown. Processes that run the same program are folded together; --pid chooses one.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -34,13 +44,15 @@ pub(crate) struct Args {
     /// The tree of threads, tasks, blocks and callbacks instead of calls
     #[arg(long, conflicts_with_all = ["function", "lines"])]
     logical: bool,
-    /// Calls of this thread; may be given several times
-    #[arg(long, value_name = "ID")]
-    thread: Vec<u32>,
+    /// Calls of this thread, by its number or name; may be given several times
+    #[arg(long, value_name = "THREAD")]
+    thread: Vec<String>,
+    #[command(flatten)]
+    lens: LensArgs,
     /// How many levels to print
     #[arg(long, value_name = "N", default_value_t = 8)]
     depth: usize,
-    /// Begin at functions whose name matches (wildcards `*`, `?`)
+    /// Begin at functions of this name, such as flush_line or Stats::flush_line (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     function: Option<String>,
     /// Calls that began at or after this: so long after the first event, or a start_ns behind @
@@ -64,37 +76,56 @@ pub(crate) struct Args {
     /// Print times without what recording took too, and how far these may be off
     #[arg(long)]
     corrected: bool,
+    /// In which order calls of one caller are printed
+    #[arg(long, value_enum, default_value_t = Order::First)]
+    sort: Order,
+    /// Print names in full
+    #[arg(long)]
+    wide: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }
 
+/// How siblings are sorted.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Order {
+    /// By when they were first called, main before all
+    First,
+    /// The ones with the most time first
+    Total,
+    /// The ones that were called most first
+    Calls,
+}
+
+/// The tree of a program, and its functions.
+struct Tree {
+    folded: Folded,
+    /// By the tree's indexes: the process that has it, and its index there.
+    functions: Vec<(usize, FunctionIndex)>,
+}
+
 /// A line of the tree.
 struct Line {
-    process: usize,
+    tree: usize,
     level: usize,
     node: usize,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let mut out = Out::new();
+    let mut out = Out::for_people(args.format, args.wide);
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
-        for id in &args.thread {
-            if !opened.processes().iter().any(|it| it.tables.meta().thread_index(ThreadId(*id)).is_some()) {
-                anyhow::bail!("thread {id} is not in the session; `ada threads` lists them");
-            }
-        }
         if args.logical {
-            return logical::print(args, opened, out);
+            return logical::print(args, opened, &chosen_threads(opened, &args.thread)?, out);
         }
         if args.corrected {
             check_correctable(opened)?;
         }
-        let folded = fold_all(args, opened)?;
-        if args.function.is_some() && folded.iter().all(Folded::is_empty) {
+        let trees = fold_all(args, opened, args.format == ListFormat::Table)?;
+        if args.function.is_some() && trees.iter().all(|tree| tree.folded.is_empty()) {
             anyhow::bail!("no call of {} is in the tree", args.function.as_deref().unwrap_or_default());
         }
-        print(args, opened, &folded, out)
+        print(args, opened, &trees, out)
     })?;
     out.finish()?;
     Ok(outcome)
@@ -109,46 +140,100 @@ pub(crate) fn lines(opened: &OpenedSession, options: &[String]) -> anyhow::Resul
         args: Args,
     }
     let args = <Options as clap::Parser>::try_parse_from(options)?.args;
-    let folded = fold_all(&args, opened)?;
-    let mut lines: Vec<Line> = Vec::new();
-    for (process, tree) in folded.iter().enumerate() {
-        tree.walk(args.min_duration, |level, node| lines.push(Line { process, level, node }));
-    }
-    Ok(lines.iter().map(|line| to_json(&args, opened, &folded, line)).collect())
+    let trees = fold_all(&args, opened, false)?;
+    Ok(all_lines(&args, &trees).iter().map(|line| to_json(&args, opened, &trees, line)).collect())
 }
 
-fn fold_all(args: &Args, opened: &OpenedSession) -> anyhow::Result<Vec<Folded>> {
+fn all_lines(args: &Args, trees: &[Tree]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (tree, it) in trees.iter().enumerate() {
+        it.folded.walk(args.min_duration, |level, node| lines.push(Line { tree, level, node }));
+    }
+    lines
+}
+
+/// One tree for each program; for each process where times are corrected, which each process has its own costs for.
+fn fold_all(args: &Args, opened: &OpenedSession, is_own: bool) -> anyhow::Result<Vec<Tree>> {
     let since = args.since.map_or(TraceNanos(0), |it| it.on_clock(opened.start()));
     let until = args.until.map_or(TraceNanos::MAX, |it| it.on_clock(opened.start()));
-    let mut folded = Vec::new();
-    for process in opened.processes() {
-        let is_root = args.function.as_ref().map(|pattern| {
-            let functions = process.tables.meta().functions.iter();
-            let is_wanted = |function: FunctionId| {
-                let name = process.names.name(function);
-                glob(pattern, &name) || glob(pattern, name.split('(').next().unwrap_or_default())
+    let threads = chosen_threads(opened, &args.thread)?;
+    if let Some(typed) = &args.function {
+        check_known(opened, typed)?;
+    }
+    let root = args.function.as_ref().map(|typed| FunctionPattern::new(typed));
+    let is_root = |process: &TraceProcess| -> Option<Vec<bool>> {
+        let pattern = root.as_ref()?;
+        let functions = process.tables.meta().functions.iter();
+        Some(functions.map(|stats| pattern.matches_function(process, stats.function)).collect())
+    };
+    let lens = args.lens.lens(is_own);
+    let mut shown = args.lens.shown(opened, &lens)?;
+    // What is not the program's own is shown where it is asked for by name, with all below.
+    let roots: Vec<Option<Vec<bool>>> = opened.processes().iter().map(is_root).collect();
+    let is_hidden = |(roots, shown): (&Option<Vec<bool>>, &Vec<bool>)| {
+        roots.iter().flatten().zip(shown).any(|(is_root, is_shown)| *is_root && *is_shown)
+    };
+    if root.is_some() && !args.lens.own && !roots.iter().zip(&shown).any(is_hidden) {
+        shown = args.lens.shown(opened, &args.lens.lens(false))?;
+    }
+    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (number, process) in opened.processes().iter().enumerate().filter(|(_, it)| args.lens.wants(it.pid)) {
+        let program = program(opened, number);
+        groups
+            .entry(if args.corrected { format!("{program} {}", process.pid) } else { program })
+            .or_default()
+            .push(number);
+    }
+    let mut trees = Vec::new();
+    for processes in groups.into_values() {
+        let mut tree = Tree { folded: Folded::default(), functions: Vec::new() };
+        let mut known: HashMap<(String, String), FunctionIndex> = HashMap::new();
+        let mut is_main = HashSet::new();
+        for number in processes {
+            let process = &opened.processes()[number];
+            let mut functions = Vec::new();
+            for (index, label) in (0..).map(FunctionIndex).zip(process.labels()) {
+                let named = *known.entry((label.module.clone(), label.name.clone())).or_insert_with(|| {
+                    tree.functions.push((number, index));
+                    FunctionIndex(tree.functions.len() as u32 - 1)
+                });
+                if process.names.raw(process.function(index)) == Some("main") {
+                    is_main.insert(named);
+                }
+                functions.push(named);
+            }
+            let wanted = Wanted {
+                process: number,
+                functions: &functions,
+                shown: &shown[number],
+                correction: process.correction.as_ref().filter(|_| args.corrected),
+                since,
+                until,
+                is_root: roots[number].clone(),
+                depth: args.depth.max(1),
             };
-            functions.map(|stats| is_wanted(stats.function)).collect::<Vec<bool>>()
-        });
-        let correction = process.correction.as_ref().filter(|_| args.corrected);
-        let wanted = Wanted { correction, since, until, is_root, depth: args.depth.max(1) };
-        let mut tree = Folded::default();
-        let threads = &process.tables.meta().threads;
-        for (thread, entry) in ThreadIndex::all(threads.len()).zip(threads) {
-            if args.thread.is_empty() || args.thread.contains(&entry.id.0) {
-                tree.add_thread(&process.tables, thread, &wanted)?;
+            let entries = &process.tables.meta().threads;
+            for (thread, entry) in ThreadIndex::all(entries.len()).zip(entries) {
+                if args.thread.is_empty() || threads.contains(&entry.id) {
+                    tree.folded.add_thread(&process.tables, thread, &wanted)?;
+                }
             }
         }
-        folded.push(tree);
+        match args.sort {
+            Order::First => (),
+            Order::Total => tree.folded.sort_by_key(|node| node.total_ns),
+            Order::Calls => tree.folded.sort_by_key(|node| node.count),
+        }
+        tree.folded.begin_with(|function| is_main.contains(&function));
+        trees.push(tree);
     }
-    Ok(folded)
+    // The program that did most comes first, and the shell around it later.
+    trees.sort_by_key(|tree| std::cmp::Reverse(tree.folded.nodes().iter().map(|it| it.self_ns).sum::<u64>()));
+    Ok(trees)
 }
 
-fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) -> anyhow::Result<()> {
-    let mut lines: Vec<Line> = Vec::new();
-    for (process, tree) in folded.iter().enumerate() {
-        tree.walk(args.min_duration, |level, node| lines.push(Line { process, level, node }));
-    }
+fn print(args: &Args, opened: &OpenedSession, trees: &[Tree], out: &mut Out) -> anyhow::Result<()> {
+    let lines = all_lines(args, trees);
     let (page, next) = list_page(&lines, args.cursor, args.limit);
     match args.format {
         ListFormat::Table => {
@@ -157,42 +242,63 @@ fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) 
             } else {
                 String::new()
             };
-            out.line(&format!("{:>11} {:>11}{titles} {:>10}  call", "total", "self", "count"))?;
+            out.line(&format!("{:>9} {:>9}{titles} {:>8}  call", "total", "self", "count"))?;
             for line in page {
-                let node = &folded[line.process].nodes()[line.node];
-                let function = opened.processes()[line.process].function(node.function);
-                let name = opened.processes()[line.process].names.name(function);
-                let source = args.lines.then(|| opened.source(line.process, function)).flatten();
+                let tree = &trees[line.tree];
+                let node = &tree.folded.nodes()[line.node];
+                let (process, index) = tree.functions[node.function.as_usize()];
+                let function = opened.processes()[process].function(index);
+                let call = (node.count == 1).then(|| call_of(opened, node)).flatten();
+                let name = opened.processes()[process].names.name(function);
+                let source = args.lines.then(|| opened.source(process, function)).flatten();
                 let source = source.map_or_else(String::new, |place| format!("  {place}"));
-                let more = if node.hidden > 0 {
-                    format!("  … {} calls below", thousands(node.hidden))
-                } else {
-                    String::new()
-                };
-                let corrected = match corrected(args, opened, line, node) {
+                let more =
+                    if node.hidden > 0 { format!("  … {} below", thousands(node.hidden)) } else { String::new() };
+                let corrected = match corrected(args, opened, process, node) {
                     Some(times) => times.map(|it| format!(" {:>22}", corrected_text(Some(it)))).concat(),
                     None => String::new(),
                 };
-                out.line(&format!(
-                    "{:>11} {:>11}{corrected} {:>10}  {:indent$}{name}{}{source}{more}",
+                let indent = 2 * line.level.min(60);
+                let before = format!(
+                    "{:>9} {:>9}{corrected} {:>8}  {:indent$}",
                     nanoseconds(node.total_ns),
                     nanoseconds(node.self_ns),
                     thousands(node.count),
                     "",
-                    if node.count > 1 { format!(" ×{}", node.count) } else { String::new() },
-                    indent = 2 * line.level.min(60),
-                ))?;
+                );
+                let width = out.terminal().width;
+                let room = |taken: &str| width.saturating_sub(taken.chars().count()).max(SHORTEST_NAME);
+                let after = format!("{source}{more}");
+                let room_for_name = room(&format!("{before}{after}"));
+                let shown = match call {
+                    Some(call) => call.line_within(room_for_name),
+                    None => short_name(&name, room_for_name),
+                };
+                out.line(&format!("{before}{shown}{after}"))?;
+                for it in outside(opened, node) {
+                    let before =
+                        format!("{:>9} {:>9} {:>8}  {:indent$}", nanoseconds(it.ns()), "", thousands(it.calls()), "");
+                    let text = format!("{before}{}", outside_name(&it, room(&before)));
+                    let text = out.terminal().ink(Ink::Faint, &text);
+                    out.line(&text)?;
+                }
             }
-            if folded.iter().any(|tree| tree.left_out() > 0) {
-                let left_out: u64 = folded.iter().map(Folded::left_out).sum();
+            let sum = |of: fn(&Folded) -> u64| trees.iter().map(|tree| of(&tree.folded)).sum::<u64>();
+            let (left_out, not_shown) = (sum(Folded::left_out), sum(Folded::outside));
+            if left_out > 0 {
                 out.line(&format!("{} calls on further paths are left out", thousands(left_out)))?;
+            }
+            if not_shown > 0 && next.is_none() {
+                let words =
+                    format!("{} calls outside the program's own functions; --all shows them", thousands(not_shown));
+                out.line(&out.terminal().ink(Ink::Faint, &words))?;
             }
             next.map_or(Ok(()), |next| {
                 out.line(&format!("{} more lines; go on with --cursor {next}", lines.len() - next))
             })
         }
         ListFormat::Json => {
-            let nodes: Vec<Value> = page.iter().map(|line| to_json(args, opened, folded, line)).collect();
+            let nodes: Vec<Value> = page.iter().map(|line| to_json(args, opened, trees, line)).collect();
             out.json(&json!({ "nodes": nodes, "next_cursor": next }))
         }
         ListFormat::Csv => {
@@ -213,22 +319,42 @@ fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) 
                 "corrected_self_error_ns",
             ];
             let fields = &fields[..fields.len() - if args.corrected { 0 } else { 4 }];
-            csv(out, fields, &page.iter().map(|line| to_json(args, opened, folded, line)).collect::<Vec<_>>())
+            csv(out, fields, &page.iter().map(|line| to_json(args, opened, trees, line)).collect::<Vec<_>>())
         }
     }
 }
 
+/// Columns that a name keeps, however narrow the terminal is.
+const SHORTEST_NAME: usize = 16;
+
+/// What a line's function called that is not shown.
+fn outside(opened: &OpenedSession, node: &Node) -> Vec<OutsideModule> {
+    outside_modules(node.outside.iter().map(|((process, index), sum)| (&opened.processes()[*process], *index, *sum)))
+}
+
+/// The first of a line's calls, with its values where these were captured.
+fn call_of(opened: &OpenedSession, node: &Node) -> Option<CallValues> {
+    let (process, thread, seq) = node.first;
+    let tables = &opened.processes()[process].tables;
+    let frame = FrameSpan::read(tables, thread, seq).ok()??;
+    Span::frame(process, frame).call_values(opened, ValuesWanted::Captured)
+}
+
 /// Total and self time without what recording took.
-fn corrected(args: &Args, opened: &OpenedSession, line: &Line, node: &Node) -> Option<[Corrected; 2]> {
-    let correction = opened.processes()[line.process].correction.as_ref().filter(|_| args.corrected)?;
+fn corrected(args: &Args, opened: &OpenedSession, process: usize, node: &Node) -> Option<[Corrected; 2]> {
+    let correction = opened.processes()[process].correction.as_ref().filter(|_| args.corrected)?;
     Some([correction.total(node.total_ns, &node.costs), correction.of_self(node.self_ns, &node.self_costs)])
 }
 
-fn to_json(args: &Args, opened: &OpenedSession, folded: &[Folded], line: &Line) -> Value {
-    let node = &folded[line.process].nodes()[line.node];
-    let process = &opened.processes()[line.process];
-    let function = process.function(node.function);
-    let thread = process.thread_id(node.first.0);
+fn to_json(args: &Args, opened: &OpenedSession, trees: &[Tree], line: &Line) -> Value {
+    let tree = &trees[line.tree];
+    let node = &tree.folded.nodes()[line.node];
+    let (number, index) = tree.functions[node.function.as_usize()];
+    let process = &opened.processes()[number];
+    let function = process.function(index);
+    let (first, thread, seq) = node.first;
+    let first = &opened.processes()[first];
+    let outside: Vec<Value> = outside(opened, node).iter().map(outside_json).collect();
     let mut record = json!({
         "level": line.level,
         "function_id": function.to_string(),
@@ -237,10 +363,14 @@ fn to_json(args: &Args, opened: &OpenedSession, folded: &[Folded], line: &Line) 
         "count": node.count,
         "total_ns": node.total_ns,
         "self_ns": node.self_ns,
-        "first_span_id": opened.processes()[line.process].refer(Target::Frame(thread, node.first.1)),
+        "outside": outside,
+        "first_span_id": first.refer(Target::Frame(first.thread_id(thread), seq)),
     });
-    put_source(&mut record, opened.source(line.process, function));
-    if let Some([total, own]) = corrected(args, opened, line, node) {
+    if let Some(call) = call_of(opened, node) {
+        record["first_call"] = call.line().into();
+    }
+    put_source(&mut record, opened.source(number, function));
+    if let Some([total, own]) = corrected(args, opened, number, node) {
         put_corrected(&mut record, "corrected_total", Some(total));
         put_corrected(&mut record, "corrected_self", Some(own));
     }

@@ -43,6 +43,7 @@ pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, number: u64, i
         "processes": processes,
         "tracks": tracks,
         "links": timeline.links.len(),
+        "has_states": timeline.processes.iter().flat_map(|it| &it.states).any(Option::is_some),
         "events": threads().map(|it| it.facts.events).sum::<u64>(),
         "spans": threads().map(|it| it.spans).sum::<u64>(),
         "statuses": Status::ALL.iter().map(|it| it.word()).collect::<Vec<_>>(),

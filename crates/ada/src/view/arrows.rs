@@ -28,8 +28,7 @@ pub(super) fn answer(
         .filter(|link| (is_shown(link.from.track) || is_shown(link.to.track)) && link.from.track != link.to.track)
         .collect();
     let count = seen.len();
-    // Callbacks are many and near; whoever created or resumed another is looked for first.
-    seen.sort_by_key(|link| (link.kind == "callback", Reverse(link.to.time.since(link.from.time))));
+    seen.sort_by_key(|link| (rank(link.kind), Reverse(link.to.time.since(link.from.time))));
     seen.truncate(MOST);
     let mut arrows = Vec::new();
     for link in seen {
@@ -49,6 +48,15 @@ pub(super) fn answer(
         ]));
     }
     Ok(json!({ "arrows": arrows, "left_out": count - arrows.len() }))
+}
+
+/// Callbacks are many and near, and waits may be; whoever created or resumed another is looked for first.
+fn rank(kind: &str) -> u8 {
+    match kind {
+        "callback" => 2,
+        "wake" | "hold" => 1,
+        _ => 0,
+    }
 }
 
 fn refer(timeline: &Timeline, process: usize, target: Target) -> String {

@@ -41,6 +41,7 @@ const FILES: &[(&str, &str)] = &assets![
     "js/pointed.js"
     "js/search.js"
     "js/selection.js"
+    "js/states.js"
     "js/strips.js"
     "js/threads.js"
     "js/view.js"

@@ -18,9 +18,13 @@ pub(super) fn find(
     target: Target,
 ) -> anyhow::Result<Value> {
     let of_process = || timeline.links.iter().filter(|link| link.process == process);
-    let is_own = |end: Target| end == target || on_behalf_of(opened, process, end) == Some(target);
+    // Waits may be many: those of a thread are not all told with it.
+    let is_own = |link: &&TimelineLink| {
+        let cause = link.from.target;
+        cause == target || !link.is_of_wait() && on_behalf_of(opened, process, cause) == Some(target)
+    };
     let causes = of_process().filter(|link| link.to.target == target).map(|link| (link, link.from.target));
-    let effects = of_process().filter(|link| is_own(link.from.target)).map(|link| (link, link.to.target));
+    let effects = of_process().filter(is_own).map(|link| (link, link.to.target));
     Ok(json!({
         "causes": list(opened, process, causes)?,
         "effects": list(opened, process, effects)?,

@@ -28,6 +28,7 @@ mod referenced;
 mod routes;
 mod search;
 mod shape_kind;
+mod states;
 mod sums;
 mod timeline;
 mod timeline_link;

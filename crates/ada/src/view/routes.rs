@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::loaded::{Loaded, Shown};
 use super::parameters::Parameters;
 use super::question::Question;
-use super::{arrows, picture, pixel, sums};
+use super::{arrows, picture, pixel, states, sums};
 
 /// An answer's body.
 pub(super) enum Answer {
@@ -48,7 +48,7 @@ pub(super) async fn answer(shown: &Shown, path: &str, parameters: Parameters) ->
                 ask(Question::Shape(track.map_err(Failure::Wrong)?, seq.map_err(Failure::Wrong)?)).await
             }
         },
-        "/api/picture" | "/api/pixel" | "/api/arrows" | "/api/names" | "/api/sums" => {
+        "/api/picture" | "/api/pixel" | "/api/arrows" | "/api/states" | "/api/names" | "/api/sums" => {
             let path = path.to_owned();
             let shown = shown.clone();
             let answered = tokio::task::spawn_blocking(move || computed(&shown, &loaded, &path, &parameters)).await;
@@ -105,6 +105,9 @@ fn computed(shown: &Shown, loaded: &Arc<Loaded>, path: &str, parameters: &Parame
             if path == "/api/arrows" {
                 let is_shown = |track: usize| tracks.contains(&track);
                 return arrows::answer(timeline, start, end, is_shown).map(Answer::Json).map_err(failed);
+            }
+            if path == "/api/states" {
+                return Ok(Answer::Json(states::answer(timeline, &tracks, start, end)));
             }
             let own = shown.newest_sum.fetch_add(1, Ordering::Relaxed) + 1;
             let go_on = || shown.newest_sum.load(Ordering::Relaxed) == own;

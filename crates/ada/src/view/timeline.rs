@@ -68,6 +68,7 @@ impl Timeline {
                 blocks: Blocks::default(),
                 first_track,
                 placed,
+                states: ThreadIndex::all(count).map(|thread| process.thread_states(thread).cloned()).collect(),
                 anomalies,
             });
         }

@@ -6,7 +6,7 @@ use ada_event::{EventSeq, TraceNanos};
 use ada_span::{SpanError, ThreadIndex};
 
 use super::timeline_process::TimelineProcess;
-use crate::analysis::{CausalEnd, Target, causal_links};
+use crate::analysis::{CausalEnd, CausalLink, Target, causal_links};
 
 /// A causal edge between tracks.
 pub(super) struct TimelineLink {
@@ -14,6 +14,17 @@ pub(super) struct TimelineLink {
     pub(super) process: usize,
     pub(super) from: LinkEnd,
     pub(super) to: LinkEnd,
+}
+
+impl TimelineLink {
+    /// Whether it tells who ended a wait, or whom it was for.
+    pub(super) fn is_of_wait(&self) -> bool {
+        is_of_wait(self.kind)
+    }
+}
+
+fn is_of_wait(kind: &str) -> bool {
+    matches!(kind, "wake" | "hold")
 }
 
 /// An end of it.
@@ -39,6 +50,18 @@ impl LinkEnd {
             RowOf::Known(row) => Ok(row),
             RowOf::Call(thread, seq) => Ok(process.scene().depth(thread, seq)?.unwrap_or(0)),
         }
+    }
+}
+
+/// Keeps the longest waits of very many.
+fn keep_longest(links: &mut Vec<CausalLink>) {
+    const MOST: usize = 100_000;
+    let length = |link: &CausalLink| link.from.time.zip(link.to.time).map_or(0, |(from, to)| to.since(from));
+    let mut lengths: Vec<u64> = links.iter().filter(|link| is_of_wait(link.kind)).map(length).collect();
+    if lengths.len() > MOST {
+        lengths.sort_unstable();
+        let least = lengths[lengths.len() - MOST];
+        links.retain(|link| !is_of_wait(link.kind) || length(link) >= least);
     }
 }
 
@@ -70,8 +93,10 @@ pub(super) fn gather(processes: &[TimelineProcess]) -> Vec<TimelineLink> {
                 _ => None,
             }
         };
-        let all = causal_links(meta);
-        links.extend(all.iter().filter(|link| link.is_drawn()).filter_map(|link| {
+        let mut all = causal_links(meta);
+        all.retain(CausalLink::is_drawn);
+        keep_longest(&mut all);
+        links.extend(all.iter().filter_map(|link| {
             Some(TimelineLink { kind: link.kind, process: number, from: end(&link.from)?, to: end(&link.to)? })
         }));
     }

@@ -1,7 +1,10 @@
 //! A process of the session, with what its tracks are drawn from.
 
+use std::sync::Arc;
+
 use ada_event::ProcessId;
 use ada_span::ThreadIndex;
+use ada_span::state::ThreadStates;
 use ada_span::table::Tables;
 use ada_timeline::{Blocks, Item, Scene, Summary};
 
@@ -17,6 +20,8 @@ pub(super) struct TimelineProcess {
     pub(super) first_track: usize,
     /// Where each logical span is drawn.
     pub(super) placed: Placed,
+    /// When each thread ran, where that is known.
+    pub(super) states: Vec<Option<Arc<ThreadStates>>>,
     /// Odd events, by thread: event, time and what.
     pub(super) anomalies: Vec<Vec<Item>>,
 }

@@ -75,7 +75,10 @@ fn what_is_not_a_session_is_refused_in_one_line() {
     assert_eq!(text(&output.stderr).lines().count(), 1);
     let output = ada(["atf", "dump", "/nowhere"]);
     assert_eq!(output.status.code(), Some(3));
-    assert_eq!(text(&output.stderr), "ada: cannot read /nowhere: No such file or directory (os error 2)\n");
+    assert_eq!(
+        text(&output.stderr),
+        "ada: /nowhere: no such folder; name a session's folder, or none for the newest\n"
+    );
 }
 
 #[test]

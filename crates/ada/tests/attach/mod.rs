@@ -1,5 +1,6 @@
 //! Attaching to processes that run already, and leaving them as they were.
 
+mod found;
 mod killed;
 mod programs;
 mod refusals;
@@ -102,7 +103,7 @@ fn threads_that_come_and_go_are_recorded_completely_where_they_may_wait() {
     target.end("all ran\n");
 }
 
-/// Frames that were open before return unseen; those that are open at the end return to where they should.
+/// Frames that were open before are seen to return; those that are open at the end return to where they should.
 #[test]
 fn frames_in_flight_come_back() {
     let mut target = Target::new("long_calls.c");
@@ -115,14 +116,53 @@ fn frames_in_flight_come_back() {
     let output = target.finish();
     assert_eq!(output.status.code(), Some(32), "{}", text(&output.stdout));
     assert!(text(&output.stdout).ends_with("32\n"));
-    // The outer ones of the second descent, and none of the first.
+    // The inner ones of the first descent, and the outer ones of the second.
     let nested = recorded.counts("nested");
-    assert_eq!((nested.calls, nested.returns), (21, 0));
-    assert_eq!(recorded.counts("innermost").calls, 1);
-    // What was open before is reported, though no event is about it.
+    assert_eq!((nested.calls, nested.returns), (11 + 21, 11));
+    assert_eq!(recorded.counts("innermost").calls, 2);
+    // What was open before is reported, whether or not its exits are caught.
     let before = report.lines().find(|line| line.starts_with("attached")).unwrap_or_else(|| panic!("{report}"));
     // Up to the read: step, innermost, nested eleven times, main, and what calls it.
     assert!(before.contains(" calls open before: read < ") && before.contains(" < fgets < step < "), "{before}");
+}
+
+/// They begin with the attach, and it is said that they had begun before.
+#[test]
+fn calls_that_were_open_are_spans() {
+    let mut target = Target::new("long_calls.c");
+    target.have_done("down");
+    let attached = target.attach_until_detached(&[]);
+    for word in ["up", "down", "up"] {
+        target.send(word);
+    }
+    let output = target.finish();
+    assert_eq!(output.status.code(), Some(32), "{}", text(&output.stdout));
+    let sessions = attached.finish_with_folder();
+    let spans = |name: &str| {
+        let columns = "status, coalesce(reason, '') reason, start_ns, end_ns, depth";
+        let query =
+            format!("SELECT {columns} FROM spans WHERE type = 'frame' AND name = '{name}' ORDER BY start_ns, depth");
+        let rows = run::ada(["query", sessions.path().to_str().unwrap(), &query, "--format", "json"]);
+        serde_json::from_slice::<Vec<serde_json::Value>>(&rows.stdout).unwrap()
+    };
+    let (nested, main) = (spans("nested"), spans("main"));
+    let (before, after) = nested.split_at(11);
+    assert_eq!(after.len(), 21);
+    assert!(after.iter().all(|span| span["status"] == "completed"), "{after:?}");
+    let number = |span: &serde_json::Value, name: &str| span[name].as_u64().unwrap();
+    for (outer, inner) in before.iter().zip(&before[1..]) {
+        assert_eq!(number(outer, "start_ns"), number(inner, "start_ns"));
+        assert_eq!(number(outer, "depth") + 1, number(inner, "depth"));
+        assert!(number(inner, "end_ns") <= number(outer, "end_ns"), "{before:?}");
+    }
+    let is_from_before =
+        |span: &serde_json::Value| span["status"] == "unmatched" && span["reason"] == "attached_midway";
+    assert!(before.iter().all(is_from_before), "{before:?}");
+    // Its end is the process's; it lasted longer than all.
+    let [main] = &main[..] else { panic!("{main:?}") };
+    assert!(before.iter().all(|span| number(span, "end_ns") <= number(main, "end_ns")), "{main}");
+    assert_eq!(number(main, "start_ns"), number(&before[0], "start_ns"));
+    assert!(is_from_before(main), "{main}");
 }
 
 #[test]

@@ -15,7 +15,10 @@ fn what_is_no_process_is_refused() {
     let target = Target::new("long_calls.c");
     refused(&target, &["attach", "4194304"], 125, "there is no such process");
     refused(&target, &["attach", "0"], 2, "");
-    refused(&target, &["attach", "many"], 2, "");
+    refused(&target, &["attach", "no-such-program"], 125, "no process is called no-such-program");
+    refused(&target, &["attach", "--port", "0"], 2, "");
+    refused(&target, &["attach", "--unit", "no-such-unit"], 125, "no process runs in unit no-such-unit");
+    refused(&target, &["attach", "1", "--port", "80"], 2, "");
     refused(&target, &["attach", "2"], 125, "kernel");
     refused(&target, &["detach", &target.id().to_string()], 3, "not being traced");
     drop(target.finish());

@@ -177,7 +177,7 @@ impl Target {
     /// Attaches for as long as the options say.
     pub(super) fn attach(&self, options: &[&str]) -> Recorded {
         let sessions = tempfile::tempdir().unwrap();
-        let mut command = self.ada(&["attach", &self.id().to_string(), "--output"]);
+        let mut command = self.ada(&["attach", &self.id().to_string(), "--max-overhead", "none", "--output"]);
         command.arg(sessions.path()).args(options);
         let output = bounded(command, b"");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -187,7 +187,7 @@ impl Target {
     /// Attaches, and gives control once the target is hooked.
     pub(super) fn attach_until_detached(&self, options: &[&str]) -> Attached {
         let sessions = tempfile::tempdir().unwrap();
-        let mut command = self.ada(&["attach", &self.id().to_string(), "--output"]);
+        let mut command = self.ada(&["attach", &self.id().to_string(), "--max-overhead", "none", "--output"]);
         command.arg(sessions.path()).args(options);
         let ada = run::Started::new(command, b"");
         self.wait_until("attached", || self.status().is_some());
@@ -276,7 +276,7 @@ impl Attached {
     pub(super) fn detach_with_report(self, target: &Target) -> (Recorded, String) {
         let (sessions, program) = self.leave(target);
         let recorded = session_in(sessions.path(), &program);
-        let report = run::ada(["report".as_ref(), recorded.path().as_os_str()]);
+        let report = run::ada(["report".as_ref(), "--wide".as_ref(), recorded.path().as_os_str()]);
         (recorded, text(&report.stdout).to_owned())
     }
 

@@ -22,7 +22,7 @@ impl Bisecting {
         };
         let hooks = ask("hooks", &["--module", "summed_text"]);
         let alpha = hooks.lines().find(|line| line.ends_with("  alpha")).unwrap().to_owned();
-        (traced, alpha, ask("report", &[]))
+        (traced, alpha, ask("report", &["--wide"]))
     }
 }
 

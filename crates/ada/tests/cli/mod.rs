@@ -20,6 +20,14 @@ fn a_wrong_command_line_exits_with_2() {
 }
 
 #[test]
+fn a_mistyped_command_gets_a_suggestion() {
+    let output = ada(["trce", "--", "true"]);
+    assert_eq!(output.status.code(), Some(2));
+    let words = text(&output.stderr);
+    assert!(words.contains("'trce'") && words.contains("'trace'") && words.lines().count() == 1, "{words}");
+}
+
+#[test]
 fn help_names_the_commands_and_the_exit_codes() {
     let output = ada(["--help"]);
     assert_eq!(output.status.code(), Some(0));
@@ -59,7 +67,7 @@ fn the_doctor_traces_something() {
     let output = ada(["doctor"]);
     let words = text(&output.stdout);
     assert!(words.contains("ok   a trace        works;"), "{words}");
-    for check in ["GS base", "clock", "ptrace", "address space"] {
+    for check in ["GS base", "clock", "ptrace", "attach", "container", "perf events", "address space"] {
         assert!(words.contains(check), "{check}");
     }
 }

@@ -63,3 +63,19 @@ fn many_and_large_options_are_cut() {
     assert_eq!(statistics["options"]["option 000"]["bytes"], 100_000);
     assert_eq!(statistics["unlisted_options"], 50);
 }
+
+/// A hundred thousand streams take memory for their events, and not a map each.
+#[test]
+fn streams_without_number_are_counted_in_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.heph");
+    let streams: Vec<u8> = (0..100_000).flat_map(|stream| event((stream, 0, 0), (0, 1), "", &[])).collect();
+    std::fs::write(&file, &streams).unwrap();
+    // 100,000 events and streams of 288 bytes are 29 MB; the program itself maps less than what is left.
+    let script = format!("ulimit -v 260000; exec {} heph stat {}", env!("CARGO_BIN_EXE_ada"), file.display());
+    let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert!(shown.starts_with("packets    100000: 100000 events, 0 metadata\n"), "{shown}");
+    assert!(shown.ends_with("and 99000 more streams; --format json has all\n"), "{shown}");
+}

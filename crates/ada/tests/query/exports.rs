@@ -10,7 +10,7 @@ use crate::python::script;
 use crate::run;
 use crate::traced_program::TracedProgram;
 
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 13] = [
     "spans",
     "events",
     "functions",
@@ -22,6 +22,8 @@ const TABLES: [&str; 11] = [
     "windows",
     "details",
     "links",
+    "waits",
+    "locks",
 ];
 
 #[test]

@@ -96,3 +96,14 @@ fn whether_a_function_was_called_is_yes_no_or_unknown() {
     let skipped = ask(skipped[0]["symbol"].as_str().expect("libc has a function that is not hooked"));
     assert_eq!(skipped["answer"], "unknown", "{skipped:#}");
 }
+
+/// What the program itself takes for wrong comes first, also where somebody caught it.
+#[test]
+fn panics_come_first_whether_they_were_caught_or_not() {
+    let traced = TracedProgram::trace(&Program::new("panic.rs"));
+    let all = findings(&traced, None);
+    assert_eq!((&all[0]["kind"], &all[0]["facts"]["count"]), (&"panic".into(), &7.into()), "{all:#?}");
+    assert!(all[0]["function"].as_str().is_some_and(|name| name.contains("descend")), "{:#}", all[0]);
+    let first = traced.json("report", &[])["anomalies"][0].clone();
+    assert_eq!((&first["kind"], &first["count"]), (&"panic".into(), &7.into()), "{first:#}");
+}

@@ -45,11 +45,11 @@ fn sessions_without_registers_have_the_callbacks_of_the_c_library_and_say_what_t
     let calls = sorted.spans(&["--type", "frame", "--function", "compare"]).len();
     assert_eq!(callbacks(&sorted, "compare").len(), calls);
     let words = "others need registers (ada trace --detail all)";
-    assert!(traced.text("report", &[]).contains(words));
+    assert!(traced.text("report", &["--wide"]).contains(words));
     let output = traced.ada("spans", &["--runtime", "callback"]);
     assert!(crate::run::text(&output.stderr).contains(words), "{}", crate::run::text(&output.stderr));
     let with_registers = TracedProgram::trace_with_registers(&Program::new("callbacks.c"));
-    assert!(!with_registers.text("report", &[]).contains(words));
+    assert!(!with_registers.text("report", &["--wide"]).contains(words));
     assert!(with_registers.ada("spans", &["--runtime", "callback"]).stderr.is_empty());
 }
 

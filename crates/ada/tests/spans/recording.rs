@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::program::Program;
+use crate::run;
 use crate::traced_program::{TracedProgram, all, outcome};
 
 fn manifest_path(traced: &TracedProgram) -> PathBuf {
@@ -108,16 +109,47 @@ fn a_damaged_block_is_reported() {
         .map(|entry| entry.unwrap().path().join("index.atp"))
         .find(|path| path.exists())
         .expect("sessions are packed");
+    assert_eq!(traced.spans(&["--function", "main"]).len(), 1, "the tables are there before the damage");
     let mut bytes = fs::read(&thread).unwrap();
     let within_the_first_block = 120;
     bytes[within_the_first_block] ^= 1;
     fs::write(&thread, bytes).unwrap();
-    assert_eq!(traced.spans(&["--function", "main"]).len(), 0);
-    let report = traced.json("report", &[]);
+    // The first of these makes the tables anew, the others find them.
+    for command in ["spans", "threads", "top", "tree", "report"] {
+        let output = traced.ada(command, &["--format", "json"]);
+        let (said, code) = (run::text(&output.stderr), output.status.code());
+        assert_eq!(code, Some(1), "{command}: {said}");
+        assert!(said.contains("a part of the events cannot be read; `ada atf verify` says where"), "{command}: {said}");
+    }
+    let report = traced.ada("report", &["--format", "json"]);
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
     let anomalies = report["anomalies"].as_array().unwrap();
     let unreadable = anomalies.iter().find(|it| it["kind"] == "unreadable_events").expect("it is traced of");
     assert_eq!(unreadable["count"], 1);
-    assert!(traced.text("report", &[]).contains("1 part of the events cannot be read"));
+    assert!(run::text(&traced.ada("report", &[]).stdout).contains("1 part of the events cannot be read"));
+}
+
+/// How many functions are hooked is one number, whoever says it.
+#[test]
+fn hooked_functions_are_counted_alike_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut trace = run::command();
+    trace.args(["trace", "--output"]).arg(folder.path()).arg("--").arg(Program::new("exception.cpp").build());
+    let said = run::bounded(trace, b"");
+    let said = run::text(&said.stderr);
+    let traced = TracedProgram::from_folder(folder, "exception");
+    let coverage = traced.json("report", &[])["run"]["coverage"].clone();
+    let (hooked, found) = (number(&coverage["hooked"]), number(&coverage["found"]));
+    assert!(said.contains(&format!("; {hooked} of {found} functions hooked in ")), "{hooked} of {found}: {said}");
+}
+
+/// The line that faulted, and not the one on which its function begins.
+#[test]
+fn a_crash_has_the_line_that_faulted() {
+    let traced = TracedProgram::trace_running(&Program::new("crash.c").flags(&["-g"]), &[], &["segv"]);
+    let crash = traced.json("report", &[])["run"]["crash"].clone();
+    assert_eq!((&crash["function"], &crash["line"]), (&"crash_now".into(), &23.into()), "{crash:#}");
+    assert!(traced.text("report", &["--wide"]).contains("crash.c:23), after "));
 }
 
 #[test]
@@ -254,4 +286,34 @@ fn the_report_has_every_limit() {
     change_manifest(&traced, |manifest| manifest["limits"] = limits.clone());
     assert_eq!(traced.json("report", &[])["run"]["limit"], limits);
     assert!(traced.text("report", &[]).lines().any(|line| line.starts_with("limit") && line.ends_with("the first")));
+}
+
+/// What is nested too deep for the recorder has no end, and the report says so.
+#[test]
+fn recursion_that_is_too_deep_to_follow_is_said_to_be() {
+    let traced = TracedProgram::trace(&Program::new("deep_recursion.c"));
+    let ends = traced.outcomes("deep");
+    let without_end = ends.get("entry_only").copied().unwrap_or(0);
+    assert!(without_end > 0, "there is room for all of it: {ends:?}");
+    let report = traced.json("report", &[]);
+    let oddities = report["anomalies"].as_array().unwrap();
+    let too_deep = oddities.iter().find(|it| it["kind"] == "too_deep").unwrap_or_else(|| panic!("{oddities:#?}"));
+    assert_eq!(number(&too_deep["count"]), without_end as u64);
+}
+
+/// A library that is loaded three times at once, each copy in a world of its own.
+#[test]
+fn copies_of_a_library_each_keep_their_load_base() {
+    let library = Program::new("plugin.c").flags(&["-shared", "-fPIC"]).build();
+    let program = Program::new("dlmopen.c").build();
+    let traced = TracedProgram::trace_running_file(&program, &[library.to_str().unwrap()]);
+    let modules = manifest(&traced)["modules"].clone();
+    let path = library.to_str().unwrap();
+    let copies =
+        modules.as_array().unwrap().iter().find(|it| it["path"] == path).unwrap_or_else(|| panic!("{modules:#}"));
+    let mut bases = copies["other_load_bases"].as_array().cloned().unwrap_or_default();
+    bases.push(copies["load_base"].clone());
+    let distinct: HashSet<String> = bases.iter().map(Value::to_string).collect();
+    assert_eq!((bases.len(), distinct.len()), (3, 3), "{copies:#}");
+    assert_eq!(traced.spans(&["--type", "frame", "--function", "plugin_work"]).len(), 6);
 }

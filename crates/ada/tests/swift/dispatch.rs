@@ -132,3 +132,38 @@ fn blocks_from_c() {
         }
     }
 }
+
+#[test]
+fn timers_cancelled_blocks_and_qualities_of_service() {
+    for build in [Build::Debug, Build::Release] {
+        let story = Story::of("sources.swift", build);
+        let lines = [
+            ("apply  completed", 1),
+            ("async busy canceled", 2),
+            ("async busy completed", 1),
+            ("iteration  completed", 4),
+            ("source timers completed", 3),
+            ("sync busy completed", 1),
+        ];
+        assert_eq!(counts(&story), expected(&lines), "{build:?}");
+        let main = "in static sources.Program.main() -> ()";
+        for source in only(&story, "source") {
+            assert_eq!(word(source, "name"), format!("closure #1 () -> () {main}"), "{build:?}");
+            assert_eq!(
+                (&source["attributes"]["qos"], &source["attributes"]["queue_latency_ns"]),
+                (&"utility".into(), &Value::Null)
+            );
+        }
+        // A parallel loop is named after its body, not after what the overlay puts around it.
+        for part in only(&story, "apply").into_iter().chain(only(&story, "iteration")) {
+            assert!(word(part, "name").ends_with(main), "{build:?} {part:#}");
+        }
+        let queues = story.json("queues", &[]);
+        let busy = queues["queues"].as_array().expect("a list").iter().find(|it| it["name"] == "org.example.busy");
+        let busy = busy.expect("it was used");
+        assert_eq!(
+            (&busy["canceled"], &busy["pending"], &busy["qos"]),
+            (&2.into(), &0.into(), &"user_initiated".into())
+        );
+    }
+}

@@ -59,6 +59,20 @@ impl Story {
         json(self.folder.path(), command, options)
     }
 
+    /// What may be wrong with the program, the worst first.
+    pub(crate) fn findings(&self) -> Vec<Value> {
+        let mut ada = run::command();
+        ada.args(["ask", "findings", "--format", "json"]).arg(self.folder.path());
+        list(serde_json::from_slice(&run::bounded(ada, b"").stdout).expect("it prints JSON"), "findings")
+    }
+
+    /// What `ada tasks` has to say beside its list.
+    pub(crate) fn stderr_of_tasks(&self) -> String {
+        let mut ada = run::command();
+        ada.arg("tasks").arg(self.folder.path());
+        text(&run::bounded(ada, b"").stderr).to_owned()
+    }
+
     /// Tasks that the program made, not its runtime.
     pub(crate) fn own(&self) -> impl Iterator<Item = &Value> {
         self.tasks.iter().filter(|task| task["kind"] != "helper")
@@ -74,7 +88,7 @@ impl Story {
     }
 }
 
-fn json(session: &Path, command: &str, options: &[&str]) -> Value {
+pub(crate) fn json(session: &Path, command: &str, options: &[&str]) -> Value {
     let mut ada = run::command();
     ada.arg(command).arg(session).args(options).args(["--format", "json"]);
     let output = run::bounded(ada, b"");
@@ -82,7 +96,7 @@ fn json(session: &Path, command: &str, options: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("it prints JSON")
 }
 
-fn list(value: Value, name: &str) -> Vec<Value> {
+pub(crate) fn list(value: Value, name: &str) -> Vec<Value> {
     let found = if name.is_empty() { &value } else { &value[name] };
     found.as_array().expect("a list").clone()
 }

@@ -105,6 +105,53 @@ fn cancellation_is_shown_with_what_was_waited_for() {
     }
 }
 
+/// The runtime marks children of `async let` without a call that could be seen.
+#[test]
+fn children_are_cancelled_through_their_parents() {
+    for build in BOTH {
+        let story = Story::of("async_let_cancel.swift", build);
+        let kinds: Vec<(&str, &str)> = story.own().map(|it| (word(it, "kind"), word(it, "status"))).collect();
+        let expected = [
+            ("main", "completed"),
+            ("task", "canceled"),
+            ("async_let", "canceled"),
+            ("async_let", "canceled"),
+            ("task", "canceled"),
+            ("group", "canceled"),
+        ];
+        assert_eq!(kinds, expected, "{build:?}");
+        let own: Vec<&Value> = story.own().collect();
+        for (parent, child) in [(own[1], own[2]), (own[4], own[5])] {
+            assert_eq!(child["parent_span_id"], parent["reference"], "{build:?}");
+            assert_eq!(child["canceler_span_id"], own[0]["reference"], "{build:?}");
+            let after = number(child, "cancel_ns").checked_sub(number(parent, "cancel_ns"));
+            assert!(after.is_some_and(|after| after < number(parent, "duration_ns")), "{build:?} {child:#}");
+        }
+    }
+}
+
+#[test]
+fn continuations_that_nobody_resumes_come_first() {
+    for build in BOTH {
+        let story = Story::of("leak.swift", build);
+        let report = story.json("report", &[]);
+        let first = &report["anomalies"][0];
+        assert_eq!((&first["kind"], &first["count"]), (&"leaked_continuation".into(), &2.into()), "{build:?}");
+        let findings = story.findings();
+        let kinds: Vec<&str> = findings.iter().take(2).map(|it| word(it, "kind")).collect();
+        assert_eq!(kinds, ["leaked_continuation"; 2], "{build:?}");
+        // Each wait says where.
+        for task in story.own().filter(|task| task["kind"] == "task") {
+            let waits = task["suspensions"].as_array().expect("a list");
+            let leaked = waits.last().expect("it waits");
+            assert!(word(leaked, "awaiting").contains("waitForever"), "{build:?} {leaked:#}");
+            if build == Build::Debug {
+                assert!(word(leaked, "file").ends_with("leak.swift") && leaked["line"] == 6, "{leaked:#}");
+            }
+        }
+    }
+}
+
 #[test]
 fn continuations_know_who_resumed_them() {
     for build in BOTH {
@@ -169,7 +216,7 @@ fn a_task_that_changes_executors_runs_on_several_threads() {
             task["suspensions"].as_array().expect("a list").iter().map(|it| word(it, "executor")).collect();
         let main = executors[1];
         assert_eq!(executors, ["pool", main, "pool", main, "pool", main], "{build:?}");
-        assert_ne!(main, "pool");
+        assert_eq!(main, "MainActor", "{build:?}");
         let threads: HashSet<u64> =
             task["thread_ids"].as_array().expect("a list").iter().filter_map(Value::as_u64).collect();
         assert!(threads.len() >= 2, "{build:?} {threads:?}");
@@ -233,4 +280,13 @@ fn a_runtime_without_names_is_said_to_hide_its_tasks() {
                  not recorded; trace a program that is not stripped";
     let story = Story::with_limit("nested.swift", Build::StaticStripped, Some(&limit.into()));
     assert_eq!(story.tasks, [] as [Value; 0]);
+    // Whoever traces it is told at once, and whoever asks for tasks.
+    let line = format!("ada: {limit}\n");
+    assert!(story.stderr_of_tasks().contains(&line), "{}", story.stderr_of_tasks());
+    let folder = tempfile::tempdir().unwrap();
+    let mut traced = crate::toolchain::in_swift();
+    let program = crate::toolchain::build("nested.swift", Build::StaticStripped);
+    traced.args(["ada", "trace", "--output"]).arg(folder.path()).arg("--").arg(program);
+    let traced = crate::run::bounded(traced, b"");
+    assert!(crate::run::text(&traced.stderr).contains(&line), "{}", crate::run::text(&traced.stderr));
 }

@@ -46,7 +46,7 @@ fn compiler(source: &str, build: Build) -> Vec<String> {
              -Wl,-rpath,{SWIFT}/lib/swift/linux -ldispatch -lBlocksRuntime"
         ));
     }
-    let level = if build == Build::Debug { "-Onone" } else { "-O" };
+    let level = if build == Build::Debug { "-Onone -g -Xlinker --build-id" } else { "-O" };
     let runtime = if matches!(build, Build::Static | Build::StaticStripped) { "-static-stdlib" } else { "" };
     words(&format!("swiftc -parse-as-library -suppress-warnings -module-name {stem} {level} {runtime}"))
 }

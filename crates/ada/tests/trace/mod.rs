@@ -5,9 +5,11 @@
 
 mod builds;
 mod calls;
+mod detached;
 mod ends;
 mod exits;
 mod followed;
+mod full_disk;
 mod harmless;
 mod loading;
 mod namespaces;

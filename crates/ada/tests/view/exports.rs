@@ -55,8 +55,16 @@ fn perfetto_decodes_by_the_published_definitions() {
     assert_eq!(found["slices"]["thread"], count(&traced, "type = 'frame'"));
     assert_eq!(found["slices"]["Threads"], count(&traced, "runtime = 'pthread'"));
     assert_eq!(found["slices"]["Callbacks"], count(&traced, "runtime = 'callback'"));
-    let links = number(&traced, "SELECT count(*) AS n FROM links WHERE from_ns IS NOT NULL AND to_ns IS NOT NULL");
+    // An arrow does not go back in time.
+    let links = number(
+        &traced,
+        "SELECT count(*) AS n FROM links WHERE from_ns IS NOT NULL AND to_ns IS NOT NULL AND from_ns <= to_ns",
+    );
     assert_eq!(found["flows"], links);
+    // None where the kernel does not tell. A thread has run before its start routine, too.
+    let runs = found["runs"].as_u64().unwrap();
+    let known = number(&traced, "SELECT count(*) AS n FROM states WHERE state = 'running'");
+    assert!(runs >= known && (runs == 0) == (known == 0), "{runs} and {known}");
     assert!(links >= 8, "four threads are made and joined");
     assert!(found["arguments"].as_u64().unwrap() > 1000, "registers are kept: {found}");
     let plain = "(status = 'completed' AND reason IS NULL AND is_uncertain = 0)";
@@ -143,6 +151,38 @@ fn folded_stacks_add_up_to_all_time() {
         number(&traced, "SELECT sum(duration_ns) FROM spans WHERE type = 'frame' AND parent_span_id IS NULL")
     );
     assert!(text.lines().any(|line| line.contains(";worker;square ")), "{text}");
+}
+
+/// Go's own pprof reads the file, and has the sums that SQL has.
+#[test]
+fn pprof_reads_calls_and_times() {
+    let traced = pool();
+    let (file, output) = export(&traced, "pprof", &[]);
+    assert!(output.status.success(), "{}", run::text(&output.stderr));
+    let sums = |kind: &str, unit: &str| -> Vec<(String, u64)> {
+        let output = std::process::Command::new("go")
+            .args(["tool", "pprof", "-top", "-nodecount=100000", "-nodefraction=0", "-edgefraction=0"])
+            .args([format!("-sample_index={kind}"), format!("-unit={unit}")])
+            .arg(&file)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", run::text(&output.stderr));
+        let lines = run::text(&output.stdout).lines().skip_while(|line| !line.contains("flat%")).skip(1);
+        lines
+            .map(|line| {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let digits = words[0].trim_end_matches(|letter: char| letter.is_alphabetic());
+                (words[5..].join(" "), digits.parse().unwrap_or_else(|_| panic!("{line}")))
+            })
+            .collect()
+    };
+    let (calls, times) = (sums("calls", "count"), sums("time", "ns"));
+    let of = |sums: &[(String, u64)], name: &str| sums.iter().find(|it| it.0 == name).map(|it| it.1);
+    for name in ["main", "worker", "square"] {
+        let truth = |what: &str| Some(number(&traced, &format!("SELECT {what} FROM functions WHERE name = '{name}'")));
+        assert_eq!(of(&calls, name), truth("calls"), "{name}");
+        assert_eq!(of(&times, name), truth("self_ns"), "{name}");
+    }
 }
 
 #[test]

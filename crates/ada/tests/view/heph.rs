@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ada_format::heph::{Interval, Packet, Packets, parents};
-use ada_testkit::heph::event;
+use ada_format::heph::{Framed, Interval, Packet, Packets, parents};
+use ada_testkit::heph::{attribute, event, everything, metadata, string};
 use serde_json::Value;
 
 use crate::exports::{count, export, number, pool};
@@ -17,8 +17,12 @@ fn read(bytes: &[u8]) -> Streams {
     let mut streams = Streams::new();
     let mut counters: BTreeMap<u32, u32> = BTreeMap::new();
     for found in Packets::new(bytes) {
-        let Packet::Event(event) = found.expect("every packet is sound").packet else {
-            panic!("only events were sent")
+        let event = match found.expect("every packet is sound").packet {
+            Packet::Event(event) => event,
+            Packet::Metadata(metadata) => {
+                assert!(metadata.epoch().is_some() && streams.is_empty(), "an epoch comes first, and nothing else");
+                continue;
+            }
         };
         let head = event.head;
         let next = counters.entry(head.stream.0).or_default();
@@ -33,6 +37,23 @@ fn read(bytes: &[u8]) -> Streams {
         ));
     }
     streams
+}
+
+/// The trace knows when its clock was 0, so that an event's wall clock is that of its time.
+#[test]
+fn exports_have_the_epoch_of_the_traces_clock() {
+    let before = std::time::SystemTime::now();
+    let traced = pool();
+    let (file, _) = export(&traced, "heph", &["--type", "frame"]);
+    let bytes = std::fs::read(file).unwrap();
+    let mut packets = Packets::new(&bytes);
+    let Some(Ok(Framed { packet: Packet::Metadata(first), .. })) = packets.next() else { panic!("an epoch is first") };
+    let epoch = first.epoch().expect("it is the epoch").0;
+    let Some(Ok(Framed { packet: Packet::Event(event), .. })) = packets.next() else { panic!("then come events") };
+    let moment = std::time::UNIX_EPOCH + std::time::Duration::from_nanos(epoch + event.head.end.0);
+    // Clocks are set now and then, and by less than this.
+    let slack = std::time::Duration::from_secs(1);
+    assert!(before - slack <= moment && moment <= std::time::SystemTime::now() + slack, "{moment:?}");
 }
 
 #[test]
@@ -164,4 +185,76 @@ fn what_is_no_trace_is_refused_in_one_line() {
         assert!(run::text(&output.stderr).contains("has no events; is it a Heph trace?"));
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
+}
+
+/// Streams, substreams, counters, attributes, epochs, options and the order of arrival are all kept.
+#[test]
+fn what_was_imported_is_exported_byte_for_byte() {
+    let late = [
+        metadata("epoch", &7_u64.to_be_bytes()),
+        event((3, 9, 0), (40, 50), "late", &[attribute("n", 1, &5_u64.to_be_bytes())]),
+        event((3, 2, 0), (40, 50), "late", &[attribute("n", 1, &5_u64.to_be_bytes())]),
+        metadata("", &[]),
+        event((u32::MAX, 0, u64::MAX), (1, u64::MAX >> 1), "", &[]),
+    ];
+    for bytes in [everything(), late.concat(), [everything(), late.concat()].concat()] {
+        let traced = import(&bytes);
+        let (file, output) = export(&traced, "heph", &[]);
+        assert!(output.status.success(), "{}", run::text(&output.stderr));
+        assert_eq!(std::fs::read(file).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn attributes_of_imported_events_are_shown() {
+    let attributes = [attribute("user", 4, &string("ann")), attribute("bytes", 1, &17_u64.to_be_bytes())];
+    let traced = import(&event((7, 0, 0), (10, 20), "request", &attributes));
+    let expected = serde_json::json!({ "user": "ann", "bytes": 17 });
+    let span = &traced.spans(&["--type", "frame"])[0];
+    assert_eq!(span["attributes"]["heph"], expected, "{span:#}");
+    let shown = traced.json("show", &[span["span_id"].as_str().unwrap()]);
+    assert_eq!(shown["attributes"]["heph"], expected, "{shown:#}");
+    for (format, expected) in [("chrome", r#""user":"ann""#), ("firefox", r#""user":"ann""#), ("perfetto", "ann")] {
+        let (file, output) = export(&traced, format, &[]);
+        assert!(output.status.success(), "{}", run::text(&output.stderr));
+        let bytes = std::fs::read(file).unwrap();
+        assert!(bytes.windows(expected.len()).any(|it| it == expected.as_bytes()), "{format}");
+    }
+}
+
+/// A lane is there from its first event to its last, however long others go on.
+#[test]
+fn lanes_bear_the_names_of_streams_and_end_with_their_events() {
+    let traced = import(&[event((7, 0, 0), (10, 20), "short", &[]), event((8, 0, 0), (5, 900), "long", &[])].concat());
+    let threads = traced.json("threads", &[]);
+    let threads = threads["threads"].as_array().expect("a list");
+    let short = threads.iter().find(|it| it["thread_id"] == 7).unwrap_or_else(|| panic!("{threads:#?}"));
+    assert_eq!(short["thread_name"].as_str().or(short["name"].as_str()), Some("stream 7"), "{short:#}");
+    assert_eq!((&short["start_ns"], &short["end_ns"]), (&10.into(), &20.into()), "{short:#}");
+}
+
+/// A session that is being imported has no name yet; what a killed import leaves, the next one removes.
+#[test]
+fn a_killed_import_leaves_no_half_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = || {
+        let names = std::fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).collect::<Vec<String>>()
+    };
+    let mut command = run::command();
+    command.args(["import", "heph", "-", "--output"]).arg(folder.path());
+    let mut killed = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let mut stdin = killed.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, &everything()).unwrap();
+    while sessions().is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(sessions().iter().all(|name| name.starts_with('.')), "{:?}", sessions());
+    let mut again = run::command();
+    again.args(["import", "heph", "-", "--output"]).arg(folder.path());
+    assert!(run::bounded(again, &everything()).status.success());
+    let left = sessions();
+    assert!(left.len() == 1 && left[0].starts_with("session_"), "{left:?}");
 }

@@ -8,7 +8,7 @@ use crate::exports::{export, pool};
 use crate::run;
 use crate::traced_program::TracedProgram;
 
-const FORMATS: [&str; 6] = ["perfetto", "chrome", "firefox", "speedscope", "heph", "folded"];
+const FORMATS: [&str; 7] = ["perfetto", "chrome", "firefox", "speedscope", "heph", "folded", "pprof"];
 
 fn one_line(stderr: &[u8]) -> String {
     let text = run::text(stderr).to_owned();
@@ -42,7 +42,7 @@ fn a_file_that_cannot_grow_leaves_nothing_behind() {
     // Tables are made before, with as much room as they like.
     traced.text("report", &[]);
     let before = names_in(&traced);
-    for format in FORMATS.into_iter().filter(|it| *it != "folded") {
+    for format in FORMATS.into_iter().filter(|it| !matches!(*it, "folded" | "pprof")) {
         let file = traced.path().join("small");
         let mut command = Command::new("bash");
         let limited = "trap '' XFSZ; ulimit -f 16; exec \"$0\" export --to \"$1\" -o \"$2\" \"$3\"";
@@ -86,7 +86,6 @@ fn words_that_do_not_go_together_are_refused() {
     let traced = pool();
     let path = traced.path().to_str().unwrap();
     for (words, said) in [
-        (vec!["--to", "chrome"], "--output FILE"),
         (vec!["--to", "chrome", "-o", "x", "--table", "spans", path], "--table is for parquet and sqlite"),
         (vec!["--to", "parquet", "-o", "x", "--thread", "1", path], "conditions on spans are for timelines"),
     ] {
@@ -94,6 +93,16 @@ fn words_that_do_not_go_together_are_refused() {
         assert_eq!(output.status.code(), Some(2), "{words:?}");
         assert!(one_line(&output.stderr).contains(said), "{words:?}");
     }
+    // Without a name, the session's.
+    let home = tempfile::tempdir().unwrap();
+    let named = run::command().args(["export", "--to", "chrome", path]).current_dir(home.path()).output().unwrap();
+    assert!(named.status.success(), "{}", run::text(&named.stderr));
+    let files: Vec<String> =
+        fs::read_dir(home.path()).unwrap().map(|it| it.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    assert_eq!(
+        files,
+        [format!("{}.trace.json", names_in(&traced).iter().find(|it| it.starts_with("session_")).unwrap())]
+    );
     let stdout = run::ada(["export", "--to", "folded", "-o", "-", path]);
     assert!(stdout.status.success() && run::text(&stdout.stdout).contains(";main;"), "folded to a pipe");
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ada_testkit::heph::event;
 
 use crate::exports::pool;
+use crate::program::Program;
 use crate::python::script;
 use crate::served::Served;
 use crate::toolchain::{Build, build, in_swift};
@@ -54,4 +55,13 @@ fn tasks_and_queues_of_a_swift_program_are_seen() {
     let served = Served::new(traced.path());
     let said = script("view_tasks.py", &[Path::new(&served.url), &pictures("tasks")]);
     assert!(said.contains("tasks and queues are seen"), "{said}");
+}
+
+#[test]
+fn waits_lead_to_those_who_held_the_lock() {
+    let program = Program::new("wait_convoy.c").flags(&["-pthread"]);
+    let traced = traced_program::TracedProgram::trace_running(&program, &[], &["2", "60", "1000", "together"]);
+    let served = Served::new(traced.path());
+    let said = script("view_waits.py", &[Path::new(&served.url), &pictures("waits")]);
+    assert!(said.contains("waits are seen"), "{said}");
 }

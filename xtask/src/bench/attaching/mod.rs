@@ -149,7 +149,8 @@ struct Attached {
 fn attach(bench: &Bench, server: &Server) -> anyhow::Result<Attached> {
     let traces = bench.scratch.join("attached");
     let mut ada = Command::new(bench.ada.path());
-    ada.args(["attach", &server.pid().to_string(), "--duration", DURATION, "--output"]).arg(&traces);
+    ada.args(["attach", &server.pid().to_string(), "--max-overhead", "none", "--duration", DURATION, "--output"])
+        .arg(&traces);
     // Not shared with other runs, so that the first attachment finds no plan.
     ada.env("ADA_CACHE_DIR", bench.scratch.join("attach-plans"));
     let finished = child::run(&mut ada, &bench.scratch, false)?;

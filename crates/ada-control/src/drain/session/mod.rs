@@ -6,6 +6,7 @@
 //! `ada snapshot` joins them.
 
 mod closed_segment;
+mod disk_room;
 mod orphaned_ring;
 mod segments;
 mod session_files;

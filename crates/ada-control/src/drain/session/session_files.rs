@@ -9,12 +9,16 @@ use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
 
 use super::closed_segment;
+use super::disk_room::DiskRoom;
 use super::segments::Segments;
 use crate::arch::platform::PLATFORM;
 use crate::error::ControlError;
 
 /// Thread ids have 22 bits at most; the bits above number the threads that had the same one.
 const GENERATION_SHIFT: u32 = 22;
+
+/// Packed events take a fraction of the bytes, at most this one but for short threads.
+const LEAST_PACKED: u64 = 6;
 
 /// All files that are being written.
 pub(crate) struct SessionFiles {
@@ -29,6 +33,9 @@ pub(crate) struct SessionFiles {
     ids: HashMap<(ProcessId, ThreadId), ThreadId>,
     /// Where the threads are written if only the newest part is kept.
     ring: Option<Segments>,
+    room: DiskRoom,
+    /// Bytes of threads that have ended, about.
+    finished_bytes: u64,
 }
 
 impl SessionFiles {
@@ -37,6 +44,8 @@ impl SessionFiles {
         process.set_store(store);
         Ok(Self {
             path: process.path().to_owned(),
+            room: DiskRoom::of(process.path()),
+            finished_bytes: 0,
             store,
             processes: HashMap::from([(pid, process)]),
             threads: HashMap::new(),
@@ -95,6 +104,12 @@ impl SessionFiles {
         unsaved.try_for_each(|process| process.save_manifest().map_err(ControlError::from))
     }
 
+    /// Makes sure that there is room for events that take so many bytes in the raw form.
+    pub(crate) fn take_room(&mut self, bytes: u64) -> Result<(), ControlError> {
+        let bytes = if self.store == Store::Packed { bytes / LEAST_PACKED } else { bytes };
+        self.room.take(bytes, self.threads.len())
+    }
+
     /// A thread's files, begun now if need be.
     pub(crate) fn thread(&mut self, pid: ProcessId, tid: ThreadId) -> Result<&mut ThreadWriter, ControlError> {
         if !self.threads.contains_key(&(pid, tid)) {
@@ -124,6 +139,11 @@ impl SessionFiles {
         self.ids.get(&(pid, tid)).copied()
     }
 
+    /// Whether a thread with this id has ever had events.
+    pub(crate) fn has_heard_of(&self, pid: ProcessId, tid: ThreadId) -> bool {
+        self.generations.contains_key(&(pid, tid))
+    }
+
     /// The position that a thread's next event will have in the file that it is writing.
     pub(crate) fn next_seq(&self, pid: ProcessId, tid: ThreadId) -> Option<EventSeq> {
         self.threads.get(&(pid, tid)).map(ThreadWriter::next_seq)
@@ -132,11 +152,17 @@ impl SessionFiles {
     /// Finishes the files of a thread that has ended.
     pub(crate) fn thread_ended(&mut self, pid: ProcessId, tid: ThreadId) -> Result<(), ControlError> {
         self.ids.remove(&(pid, tid));
+        self.finished_bytes += self.threads.get(&(pid, tid)).map_or(0, ThreadWriter::byte_count);
         match (self.threads.remove(&(pid, tid)), &mut self.ring) {
             (Some(writer), Some(ring)) => ring.finish_thread(pid, writer),
             (Some(writer), None) => self.process(pid)?.finish_thread(writer).map_err(ControlError::from),
             (None, _) => Ok(()),
         }
+    }
+
+    /// Bytes of all events and detail so far, about.
+    pub(crate) fn byte_count(&self) -> u64 {
+        self.finished_bytes + self.threads.values().map(ThreadWriter::byte_count).sum::<u64>()
     }
 
     /// Whether the newest segment is full.
@@ -246,7 +272,7 @@ impl SessionFiles {
     }
 
     /// Finishes all files, those of other threads and processes also where some fail; `complete` fills in each process's
-    /// manifest.
+    /// manifest, which says so where something could not be written.
     pub(crate) fn finish(
         mut self,
         mut complete: impl FnMut(ProcessId, &mut SessionWriter),
@@ -258,7 +284,13 @@ impl SessionFiles {
             result = result.and(finished);
         }
         for (pid, mut process) in self.processes {
+            if result.is_err() {
+                process.count_again();
+            }
             complete(pid, &mut process);
+            if result.is_err() {
+                process.manifest_mut().extra.insert("incomplete".into(), true.into());
+            }
             result = result.and(process.finish().map(drop).map_err(ControlError::from));
         }
         result

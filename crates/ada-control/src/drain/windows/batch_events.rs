@@ -1,6 +1,6 @@
 //! The events at hand: those that a thread has written before, and a batch that is about to be written.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use ada_event::{EventSeq, RuntimeAddr, TraceNanos};
 use ada_process::Clock;
@@ -58,10 +58,12 @@ pub(crate) fn triggers_among(
     events: &BatchEvents<'_>,
     watch: &Watch,
     open_calls: &mut OpenCalls,
+    by_values: &HashMap<usize, u8>,
 ) -> Vec<Fired> {
     let mut fired = Vec::new();
     for (number, record) in batch.iter().enumerate() {
-        if let Some(trigger) = watch.fires(record, open_calls) {
+        let trigger = watch.fires(record, open_calls).or_else(|| by_values.get(&number).copied());
+        if let Some(trigger) = trigger {
             let (event, time) = (events.base + number as u64, events.times[number]);
             fired.push(Fired { name: watch.name(trigger), event, time });
         }

@@ -1,6 +1,7 @@
 //! Windows of detail around triggers: what opens one, how far it reaches, and what is said of it.
 
 mod batch_events;
+mod tested_calls;
 mod thread_window;
 mod trigger_list;
 mod watch;

@@ -6,6 +6,7 @@ use std::ops::Range;
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 use ada_format::atf::Window;
 
+use crate::drain::windows::tested_calls::OpenValues;
 use crate::drain::windows::watch::OpenCalls;
 use crate::roll::Roll;
 
@@ -35,6 +36,7 @@ pub(crate) struct OpenWindow {
 #[derive(Default)]
 pub(crate) struct ThreadWindow {
     pub(crate) open_calls: OpenCalls,
+    pub(crate) open_values: OpenValues,
     /// Those of the events at hand, in order and apart. The last one may go on.
     windows: Vec<OpenWindow>,
     /// The window that the last question was about.

@@ -12,7 +12,9 @@ use ada_process::Clock;
 use ada_ring::marks::{MARK_CALL, MARK_SLOW};
 use ada_ring::{Pool, RawRecord, RecordKind};
 
+use super::tested_calls::{self, OpenValues, TestedFunction};
 use super::trigger_list::TriggerList;
+use crate::drain::detail_lane::ThreadDetails;
 use crate::function_pattern::matches_name;
 use crate::install::function_numbers::ByNumber;
 use crate::plan::module::Module;
@@ -38,6 +40,8 @@ pub(crate) struct Watch {
     version: u32,
     triggers: Vec<Trigger>,
     marks: ByNumber<Mark>,
+    /// Functions whose values are tested, by their numbers.
+    tested: HashMap<u32, TestedFunction>,
     /// What is known of the functions of each file, by the address of its table: programs come by the thousand, and have
     /// files in common.
     files: HashMap<usize, KnownFile>,
@@ -46,6 +50,8 @@ pub(crate) struct Watch {
     /// Handlers that the program has registered, by address.
     handlers: HashSet<RuntimeAddr>,
     is_on: bool,
+    /// When the process was attached to: what was open then was called earlier.
+    attached_at: Option<u64>,
     /// The program that was started: its end is the recorder's to wait for.
     pub(crate) root: ProcessId,
 }
@@ -126,12 +132,19 @@ impl Watch {
             version: 0,
             triggers: Vec::new(),
             marks: ByNumber::default(),
+            tested: HashMap::new(),
             files: HashMap::new(),
             loaded: Vec::new(),
             handlers: HashSet::new(),
             is_on: false,
+            attached_at: None,
             root,
         }
+    }
+
+    /// States when the process was attached to, by the time-stamp counter.
+    pub(crate) fn attached_at(self, tsc: Option<u64>) -> Self {
+        Self { attached_at: tsc, ..self }
     }
 
     pub(crate) fn pre_roll(&self) -> Roll {
@@ -194,13 +207,55 @@ impl Watch {
         self.triggers = self.list.all();
         self.triggers.truncate(usize::from(u8::MAX));
         self.marks.clear();
+        self.tested.clear();
         self.files.clear();
         self.loaded.clear();
         self.is_on = self.triggers.contains(&Trigger::Signal);
         self.publish_limits();
     }
 
+    /// The functions of a module whose values triggers ask for.
+    fn add_tested(&mut self, module: &Module) {
+        let patterns: Vec<(u8, &str)> = (1..)
+            .zip(&self.triggers)
+            .filter_map(|(number, trigger)| match trigger {
+                Trigger::Values { pattern, .. } => Some((number, pattern.as_str())),
+                _ => None,
+            })
+            .collect();
+        if patterns.is_empty() {
+            return;
+        }
+        for (index, verdict) in module.verdicts.iter().enumerate() {
+            let is_about =
+                |(_, pattern): &&(u8, &str)| module.functions.names(index).any(|name| matches_name(pattern, name));
+            let triggers: Vec<u8> = patterns.iter().filter(is_about).map(|(number, _)| *number).collect();
+            if triggers.is_empty() || matches!(verdict, Verdict::Skipped(_)) {
+                continue;
+            }
+            let signature = module.captured.signature(index).cloned().map(Arc::new);
+            let number = module.first_function + index as u32;
+            self.tested.insert(number, TestedFunction { signature, triggers });
+            self.is_on = true;
+            let marks = &self.pool.control().marks;
+            if marks.set(number, MARK_CALL) {
+                marks.is_on.store(1, Ordering::Release);
+            }
+        }
+    }
+
+    /// The records of a batch that fire by their values, by their numbers, with the numbers of the triggers.
+    pub(crate) fn fired_by_values(
+        &self,
+        batch: &[RawRecord],
+        details: &mut ThreadDetails,
+        open: &mut OpenValues,
+    ) -> HashMap<usize, u8> {
+        tested_calls::fired(batch, details, &self.tested, &self.triggers, open)
+    }
+
     fn add_module(&mut self, module: &Module) {
+        self.add_tested(module);
         let file = self.files.entry(Arc::as_ptr(&module.functions).addr());
         let file = file.or_insert_with(|| KnownFile::new(module.functions.clone(), &self.triggers));
         for (number, (mark, verdict)) in (module.first_function..).zip(file.marks.iter().zip(module.verdicts.iter())) {
@@ -274,6 +329,7 @@ impl Watch {
             return None;
         }
         let is_call = matches!(record.kind(), RecordKind::Call | RecordKind::EntryOnly);
+        let is_call = is_call && Some(record.tsc) != self.attached_at;
         let mut fired = (is_call && mark.symbol > 0).then_some(mark.symbol);
         if is_call && mark.is_handler && fired.is_none() {
             let signal = self.triggers.iter().position(|trigger| *trigger == Trigger::Signal);
@@ -352,11 +408,13 @@ mod tests {
             program: ProgramId(n),
             file: LoadedFile { path: "/program".into(), start: RuntimeAddr(0), end: RuntimeAddr(0) },
             bias: u64::from(n) << 32,
+            other_biases: Vec::new(),
             build_id: None,
             functions: functions.clone(),
             table_hash: 0,
             verdicts: vec![verdict; count].into(),
             first_function: n * count as u32,
+            captured: Arc::default(),
         }
     }
 
@@ -368,7 +426,7 @@ mod tests {
         let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
         let symbol = Trigger::Symbol(PATTERN.into());
         let list = Arc::new(TriggerList::new(vec![symbol.clone()], Roll::Events(1), Roll::Events(1)));
-        let mut watch = Watch::new(list.clone(), shared.pool(), Clock::begin().finish(), ProcessId(1));
+        let mut watch = Watch::new(list.clone(), shared.pool(), Clock::begin().finish(None), ProcessId(1));
         let skipped = Verdict::Skipped(SkipReason::TooShort);
         let modules = [module(0, &functions, Verdict::Hooked), module(1, &functions, skipped)];
         watch.refresh(&modules, 2);

@@ -64,7 +64,12 @@ pub(super) const PROBES: &[Probe] = &[
     probe("dispatch_queue_create", &[Read::words(Base::Argument1, 0, 6)], &[]),
     probe("dispatch_queue_create_with_target", &[Read::words(Base::Argument1, 0, 6)], &[]),
     probe("dispatch_queue_create_with_target$V2", &[Read::words(Base::Argument1, 0, 6)], &[]),
+    probe("dispatch_queue_attr_make_with_qos_class", &[], &[]),
     probe("dispatch_set_target_queue", &[], &[]),
+    // Sources: the queue that their handlers run on is the last argument.
+    probe("dispatch_source_create", &[label(Base::Argument4)], &[]),
+    probe("dispatch_source_set_event_handler", &QUEUE_BLOCK, &[]),
+    probe("dispatch_source_set_event_handler_f", &[], &[]),
     // Blocks: a copy on the heap is what runs, and its release shows that it has.
     probe("_Block_copy", &[block(Base::Argument1)], &[]),
     probe("_Block_release", &[], &[]),

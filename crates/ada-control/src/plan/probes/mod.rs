@@ -5,8 +5,10 @@
 //! the words follow each other in the order of the reads. What they mean is the analysis's business.
 
 mod dispatch;
+mod go;
 mod limits;
 mod swift;
+mod waits;
 
 pub(crate) use limits::limits;
 
@@ -15,6 +17,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 
 use ada_image::FunctionTable;
+use ada_patch::{AgentPart, FutexCall, Guard, Probed};
 use ada_ring::Pool;
 use ada_ring::probe::{Base, MAX_PROBES, READS, Read, Role};
 
@@ -24,11 +27,18 @@ struct Probe {
     call: &'static [Read],
     back: &'static [Read],
     role: Role,
+    /// When it is of interest, where the function is one of glibc.
+    guard: Option<Guard>,
 }
 
 const fn probe(name: &'static str, call: &'static [Read], back: &'static [Read]) -> Probe {
     assert!(call.len() <= READS && back.len() <= READS && name.len() > 2);
-    Probe { name, call, back, role: Role::None }
+    Probe { name, call, back, role: Role::None, guard: None }
+}
+
+/// A function of whose returns nothing is kept.
+const fn call_only(name: &'static str, call: &'static [Read]) -> Probe {
+    Probe { role: Role::CallOnly, ..probe(name, call, &[]) }
 }
 
 /// A function that runs another program.
@@ -53,11 +63,11 @@ struct Runtime {
     needs: &'static [(&'static [&'static str], &'static str)],
 }
 
-const RUNTIMES: [Runtime; 2] = [swift::RUNTIME, dispatch::RUNTIME];
+const RUNTIMES: [Runtime; 3] = [swift::RUNTIME, dispatch::RUNTIME, go::RUNTIME];
 
 /// All rows, in the order of their numbers.
 fn rows() -> impl Iterator<Item = &'static Probe> {
-    [SYSTEM, swift::PROBES, dispatch::PROBES].into_iter().flatten()
+    [SYSTEM, swift::PROBES, dispatch::PROBES, go::PROBES, waits::PROBES].into_iter().flatten()
 }
 
 const SYSTEM: &[Probe] = &[
@@ -109,7 +119,8 @@ const SYSTEM: &[Probe] = &[
 static NUMBERS: LazyLock<HashMap<&'static str, u32>> =
     LazyLock::new(|| (0..).zip(rows()).map(|(number, probe)| (probe.name, number)).collect());
 
-const _: () = assert!(SYSTEM.len() + swift::PROBES.len() + dispatch::PROBES.len() <= MAX_PROBES);
+const ALL: usize = SYSTEM.len() + swift::PROBES.len() + dispatch::PROBES.len() + go::PROBES.len() + waits::PROBES.len();
+const _: () = assert!(ALL <= MAX_PROBES);
 
 /// Puts the table where the agent finds it. `follow` says whether other programs are of interest.
 pub(crate) fn publish(pool: Pool, follow: bool) {
@@ -124,6 +135,11 @@ pub(crate) fn publish(pool: Pool, follow: bool) {
     }
 }
 
+/// How many there are.
+pub(crate) fn count() -> usize {
+    rows().count()
+}
+
 fn number_of_name(name: &str) -> Option<u32> {
     let known = NUMBERS.get(name).copied();
     known.or_else(|| dispatch::is_block_invoke(name).then(|| NUMBERS.get(dispatch::BLOCK_INVOKE).copied()).flatten())
@@ -134,6 +150,20 @@ pub(crate) fn number_of(functions: &FunctionTable, index: usize) -> Option<u32> 
     functions.names(index).find_map(number_of_name)
 }
 
+/// The probe of a function that does this to a futex, and has no name; and what it is called instead.
+pub(crate) fn of_futex_call(call: FutexCall) -> (Option<u32>, &'static str) {
+    let name = waits::row_of(call);
+    (NUMBERS.get(name).copied(), name)
+}
+
+/// A probe as stubs know it. Guards are for functions of glibc: others of their names may take other arguments.
+pub(crate) fn probed(number: u32, is_glibc: bool) -> Probed {
+    let row = rows().nth(number as usize);
+    let guard = row.filter(|_| is_glibc).and_then(|row| row.guard);
+    let is_call_only = row.is_some_and(|row| row.role == Role::CallOnly);
+    Probed { number, guard, part: if is_call_only { AgentPart::CallOnly } else { AgentPart::BothEnds } }
+}
+
 /// Whether a function is one by which programs change and ask for the actions of signals.
 pub(crate) fn is_signal_action(functions: &FunctionTable, index: usize) -> bool {
     role_of(functions, index) == Role::SignalAction
@@ -141,7 +171,7 @@ pub(crate) fn is_signal_action(functions: &FunctionTable, index: usize) -> bool 
 
 /// Whether the agent acts on calls of a function, and does not only keep what it sees.
 pub(crate) fn is_relied_on(functions: &FunctionTable, index: usize) -> bool {
-    role_of(functions, index) != Role::None
+    !matches!(role_of(functions, index), Role::None | Role::CallOnly)
 }
 
 fn role_of(functions: &FunctionTable, index: usize) -> Role {

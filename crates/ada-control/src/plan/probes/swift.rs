@@ -27,6 +27,9 @@ const SECOND_ID: [Read; 1] = [task_id(Base::Argument2)];
 /// Of a new task: itself, and the function in its first context that will complete it.
 const CREATED: [Read; 2] = [task(Base::Result), Read::words(Base::SecondResult, 8, 1)];
 
+/// Of a continuation's context: the function that goes on, and that of the context below.
+const AWAITED: [Read; 2] = [Read::words(Base::Argument1, 8, 1), Read::through(Base::Argument1, 0, 8, 1)];
+
 pub(super) const PROBES: &[Probe] = &[
     // Running and pausing.
     probe("swift_task_enterThreadLocalContext", &RAN, &[]),
@@ -46,8 +49,9 @@ pub(super) const PROBES: &[Probe] = &[
     probe("swift_task_enqueueGlobalWithDeadline", &[task_id(Base::Argument6)], &[]),
     // What a task waits for.
     probe("swift_task_switch", &[], &[]),
+    probe("swift_task_getMainExecutor", &[], &[]),
     probe("swift_continuation_init", &[], &[task_id(Base::Result)]),
-    probe("swift_continuation_await", &[], &[]),
+    probe("swift_continuation_await", &AWAITED, &[]),
     probe("swift_continuation_resume", &FIRST, &[]),
     probe("swift_continuation_throwingResume", &FIRST, &[]),
     probe("swift_continuation_throwingResumeWithError", &FIRST, &[]),

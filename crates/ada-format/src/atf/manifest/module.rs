@@ -23,12 +23,18 @@ pub struct Module {
     /// What the loader added to each address of the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_base: Option<HexAddr>,
+    /// The same of further copies of it, as `dlmopen` makes them, and where it was loaded again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_load_bases: Vec<HexAddr>,
     /// How many functions its table has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol_count: Option<u32>,
     /// The hash of its function table: two traces with the same one number functions alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function_table_hash: Option<String>,
+    /// The version of Go that made it, as it calls itself: `go1.19.8`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub go_version: Option<String>,
     /// Files that gave its functions names after the recording.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names_from: Vec<String>,

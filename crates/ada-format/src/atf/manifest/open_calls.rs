@@ -4,8 +4,7 @@ use ada_event::ThreadId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Calls of a thread that were open when it was attached to. They have no events: they began before the
-/// recording, and their returns are not caught.
+/// Calls of a thread that were open when it was attached to. Those whose exits are hooked have events as of then.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpenCalls {
     /// The thread, by the kernel's id.

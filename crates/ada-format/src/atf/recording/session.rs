@@ -10,7 +10,7 @@ use ada_event::{ProcessId, ThreadId};
 
 use super::name::session_name;
 use super::{SyncPolicy, ThreadWriter};
-use crate::atf::{Manifest, Platform, Store, WriteError};
+use crate::atf::{Manifest, Platform, Session, Store, ThreadEntry, ThreadTrace, WriteError};
 use crate::private::{Replacement, create_folder};
 
 /// Writes the trace of one process. Threads are written by their own [`ThreadWriter`]s, which may live on other
@@ -113,10 +113,17 @@ impl SessionWriter {
         ThreadWriter::create(&self.process, thread, self.platform, self.sync, self.store)
     }
 
-    /// Finishes a thread's files and takes the thread into the manifest.
-    pub fn finish_thread(&mut self, thread: ThreadWriter) -> Result<(), WriteError> {
+    /// Finishes a thread's files and takes the thread into the manifest; without a count of its events if that fails.
+    pub fn finish_thread(&mut self, mut thread: ThreadWriter) -> Result<(), WriteError> {
         let path = thread.path().to_owned();
-        let finished = thread.finish().map_err(|error| error.at(&path))?;
+        let begun = ThreadEntry { id: thread.thread(), ..thread.entry_mut().clone() };
+        let finished = match thread.finish() {
+            Ok(finished) => finished,
+            Err(error) => {
+                self.manifest.threads.push(begun);
+                return Err(error.at(&path));
+            }
+        };
         if let Some((start, end)) = finished.times {
             let manifest = &mut self.manifest;
             let known_start = if self.saw_events { manifest.time_start_ns } else { start };
@@ -126,6 +133,16 @@ impl SessionWriter {
         }
         self.manifest.threads.push(finished.entry);
         Ok(())
+    }
+
+    /// Has the manifest say of each thread what its files are found to hold: where writing has failed, only these know.
+    pub fn count_again(&mut self) {
+        let Ok(session) = Session::open(&self.process) else { return };
+        for entry in &mut self.manifest.threads {
+            let thread = session.threads().find(|thread| thread.id() == entry.id);
+            entry.event_count = Some(thread.map_or(0, ThreadTrace::event_count));
+            entry.has_detail = thread.is_some_and(|thread| thread.detail().is_some());
+        }
     }
 
     /// Writes the manifest of a finished session, and gives the session's folder.

@@ -16,7 +16,8 @@ use ada_event::RuntimeAddr;
 use ada_ring::arch::{CallRegisters, ReturnRegisters, StubFrame};
 use ada_ring::chunk::PAST_END_MASK;
 use ada_ring::detail::{self, DetailShape, RawDetail};
-use ada_ring::{AgentEntries, RawRecord};
+use ada_ring::probe::RawProbe;
+use ada_ring::{AgentEntries, Lane, RawRecord};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
     AsmMemoryOperand, CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, r8, r9, rax, rbp, rcx, rdi, rdx, rsi,
@@ -24,7 +25,7 @@ use iced_x86::code_asm::{
 };
 
 use super::agent_call::{VECTORS, way_into_agent};
-use super::thread_state::{DETAIL_POSITION, STACK_HIGH, STACK_LOW, field};
+use super::thread_state::{DETAIL_POSITION, PROBE_POSITION, STACK_HIGH, STACK_LOW, field};
 use crate::StubOptions;
 
 const REGISTERS: i32 = offset_of!(RawDetail, registers) as i32;
@@ -39,10 +40,12 @@ const SAVED_RCX: i32 = SAVED + offset_of!(StubFrame, rcx) as i32;
 const SAVED_RDX: i32 = SAVED + offset_of!(StubFrame, rdx) as i32;
 const SLOT: i32 = SAVED + size_of::<StubFrame>() as i32;
 
-/// The ways into the agent that capturing needs.
+/// What writes records to a lane, and the ways into the agent that it needs.
+#[derive(Clone, Copy)]
 pub(super) struct Details {
     chunk: CodeLabel,
     stack: CodeLabel,
+    lane: Lane,
     stride: i32,
 }
 
@@ -54,7 +57,13 @@ impl Details {
         way_into_agent(a, entry(offset_of!(AgentEntries, detail_chunk)), true)?;
         a.set_label(&mut stack)?;
         way_into_agent(a, entry(offset_of!(AgentEntries, stack)), false)?;
-        Ok(Self { chunk, stack, stride: options.detail.unwrap_or_default().stride() as i32 })
+        let stride = options.detail.unwrap_or_default().stride() as i32;
+        Ok(Self { chunk, stack, lane: Lane::Detail, stride })
+    }
+
+    /// The same for runtime probes: their records begin as those of registers do, and what is not written is zero.
+    pub(super) fn for_probes(self) -> Self {
+        Self { lane: Lane::Probe, stride: RawProbe::SIZE as i32, ..self }
     }
 
     /// Where these ways begin.
@@ -120,11 +129,12 @@ impl Details {
         a.shl(rdx, 32)?;
         a.or(rdx, rax)?;
         a.mov(ecx, self.stride)?;
-        a.xadd(field(DETAIL_POSITION), rcx)?;
+        a.xadd(field(if self.lane == Lane::Probe { PROBE_POSITION } else { DETAIL_POSITION }), rcx)?;
         a.mov(eax, ecx)?;
         a.not(eax)?;
         a.test(eax, PAST_END_MASK as i32)?;
         a.jne(reserved)?;
+        a.mov(eax, self.lane as i32)?;
         a.call(self.chunk)?;
         a.set_label(&mut reserved)?;
         a.mov(eax, dword_ptr(r8 + offset_of!(RawRecord, function) as i32))?;

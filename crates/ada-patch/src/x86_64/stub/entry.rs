@@ -3,6 +3,7 @@
 use ada_ring::StackChange;
 use ada_ring::arch::CONTEXT_STACK_POINTER;
 use ada_ring::record::{HAS_DETAIL, IS_PROBED, RecordKind};
+use ada_ring::shadow_frame::FRAME_KEEPS_RESULT;
 use ada_ring::state::HANDLER_FRAMES;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdi, rdx, rsi, rsp};
@@ -12,7 +13,7 @@ use super::frame::{self, FRAME, RECORD};
 use super::record::{FUNCTION, TOP_AND_KIND, reserve, stamp};
 use super::saved::{SLOT, restore, save, save_rest};
 use super::switch::{count, load_switch};
-use super::template::{FUNCTION_PLACEHOLDER, PROBE_PLACEHOLDER};
+use super::template::{BITS_PLACEHOLDER, FUNCTION_PLACEHOLDER, OFFSET_PLACEHOLDERS, PROBE_PLACEHOLDER};
 use super::thread_state::{
     FLOOR_COMPLEMENT, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, compare_owner, field,
 };
@@ -124,27 +125,24 @@ pub(super) fn recorder(
 
     reserve(a, no_room)?;
     a.set_label(&mut reserved)?;
-    let mut bits = RecordKind::EntryOnly as i32;
-    if kind.catches_return() {
-        push_frame(a, kind, overwritten)?;
-        // The record tells of the stack before the frame was pushed.
-        bits = RecordKind::Call as i32 - FRAME;
-    }
-    if kind.is_probed() {
-        bits += IS_PROBED as i32;
-    } else if options.detail.is_some() {
-        bits += HAS_DETAIL as i32;
-    }
-    a.mov(dword_ptr(rcx + FUNCTION), FUNCTION_PLACEHOLDER)?;
-    a.lea(eax, dword_ptr(rdx + bits))?;
-    a.mov(dword_ptr(rcx + TOP_AND_KIND), eax)?;
-    if kind.is_probed() {
-        a.mov(eax, PROBE_PLACEHOLDER)?;
-        a.call(External::ProbeCall.placeholder())?;
-    } else if options.detail.is_some() {
-        a.call(External::DetailCall.placeholder())?;
+    if kind == StubKind::GuardedFull {
+        let (mut is_of_interest, mut is_not, mut recorded) = (a.create_label(), a.create_label(), a.create_label());
+        let [first, second] = OFFSET_PLACEHOLDERS;
+        // The function is about to read these too: if they cannot be read, the program has its fault here.
+        a.mov(eax, first)?;
+        a.test(dword_ptr(rdi + rax), BITS_PLACEHOLDER)?;
+        a.jne(is_of_interest)?;
+        a.mov(eax, second)?;
+        a.test(dword_ptr(rdi + rax), BITS_PLACEHOLDER)?;
+        a.je(is_not)?;
+        a.set_label(&mut is_of_interest)?;
+        record(a, StubKind::ProbedCall, overwritten, options)?;
+        a.jmp(recorded)?;
+        a.set_label(&mut is_not)?;
+        record(a, StubKind::Full, overwritten, options)?;
+        a.set_label(&mut recorded)?;
     } else {
-        stamp(a)?;
+        record(a, kind, overwritten, options)?;
     }
 
     if kind.catches_return() {
@@ -168,18 +166,51 @@ pub(super) fn recorder(
     a.jmp(External::Displaced.placeholder())
 }
 
+/// Fills the record reserved in rcx, and pushes a frame where the kind says so.
+fn record(
+    a: &mut CodeAssembler,
+    kind: StubKind,
+    overwritten: CodeLabel,
+    options: &StubOptions,
+) -> Result<(), IcedError> {
+    let mut bits = RecordKind::EntryOnly as i32;
+    if kind.catches_return() {
+        push_frame(a, kind, overwritten)?;
+        // The record tells of the stack before the frame was pushed.
+        bits = RecordKind::Call as i32 - FRAME;
+    }
+    if kind.is_probed() {
+        bits += IS_PROBED as i32;
+    } else if options.detail.is_some() {
+        bits += HAS_DETAIL as i32;
+    }
+    a.mov(dword_ptr(rcx + FUNCTION), FUNCTION_PLACEHOLDER)?;
+    a.lea(eax, dword_ptr(rdx + bits))?;
+    a.mov(dword_ptr(rcx + TOP_AND_KIND), eax)?;
+    if kind == StubKind::RegistersFull {
+        a.call(External::RegistersCall.placeholder())
+    } else if kind.is_probed() {
+        a.mov(eax, PROBE_PLACEHOLDER)?;
+        a.call(External::ProbeCall.placeholder())
+    } else if options.detail.is_some() {
+        a.call(External::DetailCall.placeholder())
+    } else {
+        stamp(a)
+    }
+}
+
 /// Pushes the frame of the function above the newest one in rdx, for the record reserved in rcx; leaves its address in
 /// rdx. Goes to `overwritten` where a signal handler has used the memory before the top was moved.
 ///
 /// The record is written after this, so that a handler which comes in between works above the frame. Should it jump
 /// away, the frame tells whoever clears it up where the unwritten record is.
 ///
-/// The slot word of a probed call is one more than that of others: it is equal to nobody's, and so the agent hears of the
-/// exit.
+/// The slot word of a call whose return is probed is one more than that of others: it is equal to nobody's, and so the exit
+/// looks closer.
 fn push_frame(a: &mut CodeAssembler, kind: StubKind, overwritten: CodeLabel) -> Result<(), IcedError> {
     let slot_word = |a: &mut CodeAssembler| {
         a.lea(rax, qword_ptr(rsp + SLOT))?;
-        if kind.is_probed() { a.neg(rax) } else { a.not(rax) }
+        if kind.is_probed_at_return() { a.neg(rax) } else { a.not(rax) }
     };
     // The slot word comes first, and is looked at last: whoever used the memory meanwhile has written another.
     slot_word(a)?;
@@ -187,7 +218,12 @@ fn push_frame(a: &mut CodeAssembler, kind: StubKind, overwritten: CodeLabel) -> 
     a.mov(rax, qword_ptr(rsp + SLOT))?;
     a.mov(qword_ptr(rdx + FRAME + frame::RETURN_ADDRESS), rax)?;
     a.mov(dword_ptr(rdx + FRAME + frame::FUNCTION), FUNCTION_PLACEHOLDER)?;
-    a.mov(dword_ptr(rdx + FRAME + RECORD), ecx)?;
+    if kind.keeps_result() {
+        a.lea(eax, dword_ptr(rcx + FRAME_KEEPS_RESULT as i32))?;
+        a.mov(dword_ptr(rdx + FRAME + RECORD), eax)?;
+    } else {
+        a.mov(dword_ptr(rdx + FRAME + RECORD), ecx)?;
+    }
     slot_word(a)?;
     a.add(rdx, FRAME)?;
     a.mov(field(SHADOW_TOP), rdx)?;

@@ -5,8 +5,9 @@
 //! the call was not recorded, and there is nothing to do; one that is newer is dead, or on another stack, and the agent
 //! looks. The program's stack is only read.
 
-use ada_ring::record::{IS_TAIL, RecordKind};
-use ada_ring::shadow_frame::FRAME_RETURNING;
+use ada_ring::ShadowFrame;
+use ada_ring::record::{IS_PROBED, IS_TAIL, RecordKind};
+use ada_ring::shadow_frame::{FRAME_KEEPS_RESULT, FRAME_RETURNING};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, rax, rcx, rdx, rsp};
 
@@ -22,16 +23,23 @@ const SLOT_OF_CALLED: i32 = SLOT + 8;
 /// The same for code that was called below what a function may keep under its stack pointer.
 const SLOT_OF_CALLED_BELOW: i32 = SLOT_OF_CALLED + RED_ZONE;
 
-/// Jumped to in place of a `ret`. `agent` is the way into the agent, `detail` what captures registers.
-pub(super) fn returns(
-    a: &mut CodeAssembler,
-    chunk: CodeLabel,
-    agent: CodeLabel,
-    detail: CodeLabel,
-    options: &StubOptions,
-) -> Result<(), IcedError> {
-    let (mut other, mut no_room, mut reserved) = (a.create_label(), a.create_label(), a.create_label());
-    let (mut rare, mut pass) = (a.create_label(), a.create_label());
+/// What is called in place of a `ret`.
+pub(super) struct Called {
+    /// Reserves a record where the chunk is full.
+    pub(super) chunk: CodeLabel,
+    /// The way into the agent.
+    pub(super) agent: CodeLabel,
+    /// Captures registers.
+    pub(super) detail: CodeLabel,
+    /// Keeps registers for a probe.
+    pub(super) registers: CodeLabel,
+}
+
+/// Jumped to in place of a `ret`.
+pub(super) fn returns(a: &mut CodeAssembler, called: &Called, options: &StubOptions) -> Result<(), IcedError> {
+    let (mut other, no_room, mut reserved) = (a.create_label(), a.create_label(), a.create_label());
+    let (mut rare, mut pass, mut is_written) = (a.create_label(), a.create_label(), a.create_label());
+    let (no_room_for_result, mut reserved_for_result) = (a.create_label(), a.create_label());
     save(a)?;
     compare_owner(a, rax, options)?;
     a.jne(rare)?;
@@ -41,10 +49,11 @@ pub(super) fn returns(
     a.set_label(&mut reserved)?;
     end_newest(a, kind_bits(RecordKind::Return, options))?;
     if options.detail.is_some() {
-        a.call(detail)?;
+        a.call(called.detail)?;
     } else {
         stamp(a)?;
     }
+    a.set_label(&mut is_written)?;
     // A probed call that went on in this function returns with it.
     compare_newest(a, SLOT)?;
     a.ja(rare)?;
@@ -54,13 +63,30 @@ pub(super) fn returns(
 
     a.set_label(&mut other)?;
     skip_if_unrecorded(a, pass)?;
+    // The newest frame may be a probed call that is this one, of which only registers are kept.
+    a.inc(rax)?;
+    a.cmp(qword_ptr(rdx + frame::SLOT_WORD), rax)?;
+    a.jne(rare)?;
+    a.mov(eax, dword_ptr(rdx + RECORD))?;
+    a.and(eax, ShadowFrame::FLAGS as i32)?;
+    a.cmp(eax, FRAME_KEEPS_RESULT as i32)?;
+    a.jne(rare)?;
+    reserve(a, no_room_for_result)?;
+    a.set_label(&mut reserved_for_result)?;
+    end_newest(a, RecordKind::Return as i32 + IS_PROBED as i32)?;
+    a.call(called.registers)?;
+    a.jmp(is_written)?;
+
     a.set_label(&mut rare)?;
-    a.call(agent)?;
+    a.call(called.agent)?;
     a.jmp(pass)?;
-    a.set_label(&mut no_room)?;
-    a.call(chunk)?;
-    a.mov(rdx, field(SHADOW_TOP))?;
-    a.jmp(reserved)
+    for (mut no_room, reserved) in [(no_room, reserved), (no_room_for_result, reserved_for_result)] {
+        a.set_label(&mut no_room)?;
+        a.call(called.chunk)?;
+        a.mov(rdx, field(SHADOW_TOP))?;
+        a.jmp(reserved)?;
+    }
+    Ok(())
 }
 
 /// Called before a `ret n`. The agent does all that is to be done.

@@ -13,6 +13,10 @@ pub(crate) enum External {
     DetailCall,
     /// The same for a runtime probe.
     ProbeCall,
+    /// Keeps a call's registers for a probe that reads no memory, and publishes the record.
+    RegistersCall,
+    /// The same for a return.
+    RegistersReturn,
     /// Jumped to in place of a `ret`.
     Returns,
     /// Called before a `ret n`.
@@ -42,7 +46,7 @@ pub(crate) enum External {
 }
 
 impl External {
-    pub(super) const ALL: [Self; 21] = [
+    pub(super) const ALL: [Self; 23] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
@@ -51,6 +55,8 @@ impl External {
         Self::RecordEntryOnly,
         Self::DetailCall,
         Self::ProbeCall,
+        Self::RegistersCall,
+        Self::RegistersReturn,
         Self::Returns,
         Self::BeforeReturn,
         Self::BeforeTail,

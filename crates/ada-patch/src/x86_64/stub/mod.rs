@@ -34,6 +34,7 @@ mod frame;
 mod record;
 mod saved;
 mod shared_code;
+mod stack_need;
 mod stack_use;
 mod switch;
 mod template;
@@ -42,6 +43,7 @@ mod uncaught;
 
 pub(crate) use external::External;
 pub(crate) use shared_code::SharedCode;
+pub(crate) use stack_need::stub_bytes;
 
 use ada_event::RuntimeAddr;
 use iced_x86::code_asm::CodeAssembler;

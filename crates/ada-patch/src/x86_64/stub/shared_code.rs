@@ -3,13 +3,13 @@
 use std::mem::offset_of;
 
 use ada_event::RuntimeAddr;
-use ada_ring::AgentEntries;
+use ada_ring::{AgentEntries, DetailShape};
 use iced_x86::code_asm::{CodeAssembler, CodeLabel};
 use iced_x86::{BlockEncoderOptions, IcedError};
 
 use super::agent_call::way_into_agent;
 use super::capture::Details;
-use super::exit;
+use super::exit::{self, Called};
 use super::external::External;
 use super::stack_use::{Stack, StackUse};
 use super::uncaught::record_entry_only;
@@ -62,13 +62,19 @@ impl SharedCode {
                 (None, _) => a.ud2()?,
             }
         }
+        let registers = details.for_probes();
+        a.set_label(&mut labels[External::RegistersCall as usize])?;
+        registers.call(&mut a, 0, &DetailShape::default())?;
+        a.set_label(&mut labels[External::RegistersReturn as usize])?;
+        registers.back(&mut a, &DetailShape::default())?;
         let [chunk, exited, exiting, goes_on] =
             [External::Chunk, External::Exited, External::Exiting, External::GoesOn].map(|it| labels[it as usize]);
-        let [detail, uncaught] = [External::DetailReturn, External::DetailUncaught].map(|it| labels[it as usize]);
+        let [detail, uncaught, registers] =
+            [External::DetailReturn, External::DetailUncaught, External::RegistersReturn].map(|it| labels[it as usize]);
         a.set_label(&mut labels[External::RecordEntryOnly as usize])?;
         record_entry_only(&mut a, chunk, uncaught, options)?;
         a.set_label(&mut labels[External::Returns as usize])?;
-        exit::returns(&mut a, chunk, exited, detail, options)?;
+        exit::returns(&mut a, &Called { chunk, agent: exited, detail, registers }, options)?;
         a.set_label(&mut labels[External::BeforeReturn as usize])?;
         exit::before_return(&mut a, exiting, options)?;
         a.set_label(&mut labels[External::BeforeTail as usize])?;

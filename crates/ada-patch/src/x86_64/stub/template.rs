@@ -9,13 +9,22 @@ use super::external::{External, TEMPLATE_IP};
 pub(super) const FUNCTION_PLACEHOLDER: i32 = 0x1122_3344;
 /// Stands for the number of its probe.
 pub(super) const PROBE_PLACEHOLDER: i32 = 0x1122_3355;
+/// Stand for what the probe's guard looks at: two offsets, and bits.
+pub(super) const OFFSET_PLACEHOLDERS: [i32; 2] = [0x1122_3366, 0x1122_3377];
+pub(super) const BITS_PLACEHOLDER: i32 = 0x1122_3388;
+
+/// All of them, in the order of what they stand for.
+const PLACEHOLDERS: [i32; 5] = {
+    let [first, second] = OFFSET_PLACEHOLDERS;
+    [FUNCTION_PLACEHOLDER, PROBE_PLACEHOLDER, first, second, BITS_PLACEHOLDER]
+};
 
 /// Code with holes: relative references to the arena's common code, and the function's number.
 pub(crate) struct Template {
     pub(crate) code: Vec<u8>,
     references: Vec<Reference>,
-    function_numbers: Vec<usize>,
-    probe_numbers: Vec<usize>,
+    /// Where the numbers are, by placeholder.
+    numbers: [Vec<usize>; PLACEHOLDERS.len()],
 }
 
 struct Reference {
@@ -27,22 +36,21 @@ struct Reference {
 
 impl Template {
     pub(super) fn with_holes(code: Vec<u8>) -> Self {
-        let (references, [function_numbers, probe_numbers]) = find_holes(&code);
-        Self { code, references, function_numbers, probe_numbers }
+        let (references, numbers) = find_holes(&code);
+        Self { code, references, numbers }
     }
 
     /// Appends the code for address `at`, with its holes filled.
     pub(crate) fn emit(
         &self,
         at: RuntimeAddr,
-        function: u32,
-        probe: u32,
+        numbers: [u32; PLACEHOLDERS.len()],
         address_of: impl Fn(External) -> RuntimeAddr,
         out: &mut Vec<u8>,
     ) {
         let start = out.len();
         out.extend_from_slice(&self.code);
-        for (holes, number) in [(&self.function_numbers, function), (&self.probe_numbers, probe)] {
+        for (holes, number) in self.numbers.iter().zip(numbers) {
             for hole in holes {
                 out[start + hole..][..4].copy_from_slice(&number.to_le_bytes());
             }
@@ -54,8 +62,8 @@ impl Template {
     }
 }
 
-fn find_holes(code: &[u8]) -> (Vec<Reference>, [Vec<usize>; 2]) {
-    let (mut references, mut numbers) = (Vec::new(), [Vec::new(), Vec::new()]);
+fn find_holes(code: &[u8]) -> (Vec<Reference>, [Vec<usize>; PLACEHOLDERS.len()]) {
+    let (mut references, mut numbers) = (Vec::new(), [const { Vec::new() }; PLACEHOLDERS.len()]);
     let mut decoder = Decoder::with_ip(64, code, TEMPLATE_IP, DecoderOptions::NONE);
     while decoder.can_decode() {
         let instruction = decoder.decode();
@@ -73,7 +81,7 @@ fn find_holes(code: &[u8]) -> (Vec<Reference>, [Vec<usize>; 2]) {
         }
         let is_number = offsets.has_immediate() && offsets.immediate_size() == 4;
         let immediate = start + offsets.immediate_offset();
-        for (holes, placeholder) in numbers.iter_mut().zip([FUNCTION_PLACEHOLDER, PROBE_PLACEHOLDER]) {
+        for (holes, placeholder) in numbers.iter_mut().zip(PLACEHOLDERS) {
             if is_number && code[immediate..immediate + 4] == placeholder.to_le_bytes() {
                 holes.push(immediate);
             }

@@ -14,6 +14,7 @@ pub(super) const SHADOW_LIMIT: i32 = offset_of!(ThreadState, shadow_limit) as i3
 pub(super) const RECORD_LIMIT: i32 = offset_of!(ThreadState, record_limit) as i32;
 pub(super) const INDEX_POSITION: i32 = offset_of!(ThreadState, index_position) as i32;
 pub(super) const DETAIL_POSITION: i32 = offset_of!(ThreadState, detail_position) as i32;
+pub(super) const PROBE_POSITION: i32 = offset_of!(ThreadState, probe_position) as i32;
 pub(super) const STACK_LOW: i32 = offset_of!(ThreadState, stack_low) as i32;
 pub(super) const STACK_HIGH: i32 = offset_of!(ThreadState, stack_high) as i32;
 pub(super) const SIGNAL_RETURN: i32 = offset_of!(ThreadState, signal_return) as i32;

@@ -1,7 +1,6 @@
 //! `list_sessions`, `summary` and `source`.
 
-use ada_image::glob;
-use ada_query::Limits;
+use ada_query::{FunctionPattern, Limits};
 use serde_json::{Value, json};
 
 use super::sql::objects;
@@ -68,13 +67,12 @@ pub(super) fn summary(asked: &Asked, limits: &Limits, arguments: &Arguments) -> 
 }
 
 pub(super) fn source(asked: &Asked, arguments: &Arguments) -> anyhow::Result<Answer> {
-    let pattern = arguments.required("function")?;
+    let pattern = FunctionPattern::new(arguments.required("function")?);
     let mut items: Vec<Value> = Vec::new();
     for (number, process) in asked.opened.processes().iter().enumerate() {
         for stats in &process.tables.meta().functions {
             let name = process.names.name(stats.function);
-            let plain = name.split('(').next().unwrap_or_default();
-            if glob(pattern, &name) || glob(pattern, plain) {
+            if pattern.matches_function(process, stats.function) {
                 let source = asked.opened.source(number, stats.function);
                 let (file, line) = source.map(|it| (it.file, it.line)).unzip();
                 items.push(json!({

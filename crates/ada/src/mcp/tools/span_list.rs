@@ -3,7 +3,7 @@
 use ada_event::{ProcessId, ThreadId};
 use serde_json::{Value, json};
 
-use crate::analysis::{OpenedSession, Span};
+use crate::analysis::{OpenedSession, Span, Wanted};
 use crate::mcp::arguments::Arguments;
 use crate::mcp::budget::Answer;
 use crate::mcp::library::Asked;
@@ -15,7 +15,7 @@ const MOST: usize = 4000;
 pub(super) fn spans(asked: &Asked, arguments: &Arguments) -> anyhow::Result<Answer> {
     let mut options = Vec::new();
     let mut option = |name: &str, value: Option<String>| options.extend(value.map(|it| format!("--{name}={it}")));
-    for name in ["function", "module", "status", "reason", "type", "sort", "cursor"] {
+    for name in ["function", "module", "status", "reason", "type", "sort", "cursor", "where"] {
         option(name, arguments.text(name)?.map(str::to_owned));
     }
     option("thread", arguments.number("thread_id")?.map(|it| it.to_string()));
@@ -86,6 +86,9 @@ fn first(opened: &OpenedSession, span: &Span, key: &Key) -> Value {
     }
     if let Some(self_ns) = span.self_ns(opened) {
         item["self_ns"] = self_ns.into();
+    }
+    if let Some(call) = span.call_values(opened, Wanted::Captured) {
+        item["call"] = call.line().into();
     }
     item
 }

@@ -1,0 +1,49 @@
+// Times calls with and without values, and two readings of the clock, in turn.
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <x86intrin.h>
+
+#define KEPT __attribute__((noipa))
+
+enum { ROUNDS = 301, CALLS = 200, KINDS = 5 };
+
+KEPT int nothing(void) { return 1; }
+KEPT int integers(int a, long b) { return a + (int)b; }
+KEPT int text(const char *text) { return text != NULL; }
+KEPT double real(double a) { return 2 * a + 1; }
+
+static int compare(const void *one, const void *other) {
+    uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+    return a < b ? -1 : a > b;
+}
+
+int main(void) {
+    static uint64_t took[KINDS][ROUNDS];
+    const char *names[] = {"two rdtsc", "no values", "two integers", "a text of 32 bytes", "a double"};
+    char *heap = strdup("a text that has thirty-two bytes");
+    volatile uint64_t sink = 0;
+    for (int round = 0; round < ROUNDS; round++)
+        for (int kind = 0; kind < KINDS; kind++) {
+            uint64_t begun = __rdtsc();
+            for (int i = 0; i < CALLS; i++)
+                switch (kind) {
+                case 0: sink = __rdtsc(), sink = __rdtsc(); break;
+                case 1: nothing(); break;
+                case 2: integers(i, 7); break;
+                case 3: text(heap); break;
+                default: real(i);
+                }
+            took[kind][round] = __rdtsc() - begun;
+        }
+    for (int kind = 0; kind < KINDS; kind++)
+        qsort(took[kind], ROUNDS, sizeof **took, compare);
+    for (int kind = 0; kind < KINDS; kind++) {
+        uint64_t median = took[kind][ROUNDS / 2], best = took[kind][ROUNDS / 10];
+        printf("%-20s median %7.1f ticks, %5.2f x; best tenth %7.1f ticks, %5.2f x\n", names[kind], (double)median / CALLS,
+               (double)median / took[0][ROUNDS / 2], (double)best / CALLS, (double)best / took[0][ROUNDS / 10]);
+    }
+    free(heap);
+    return 0;
+}

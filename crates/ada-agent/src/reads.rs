@@ -1,0 +1,170 @@
+//! What a probe reads from memory, which may not be there.
+
+use ada_ring::probe::{BASES, Base, Extent, GOES_ON, Read, VECTORS};
+use core::sync::atomic::Ordering;
+
+use crate::config::{Item, get};
+use crate::memory::process_block;
+use crate::syscall;
+
+/// Words of the stack in which callers are looked for.
+const CALLERS_STACK: usize = 192;
+
+/// What reads start from.
+pub(crate) struct Sources {
+    /// By the numbers of bases.
+    pub(crate) bases: [u64; BASES],
+    /// The low halves of the vector registers, where these are known.
+    pub(crate) vectors: Option<[u64; VECTORS]>,
+}
+
+/// Fills a read's words. They stay as they are where nothing can be read.
+pub(crate) fn take(read: Read, sources: &Sources, words: &mut [u64]) {
+    let bases = &sources.bases;
+    if let Extent::Vector(number) = read.extent() {
+        let vector = sources.vectors.as_ref().and_then(|vectors| vectors.get(number));
+        if let (Some(vector), Some(word)) = (vector, words.first_mut()) {
+            *word = *vector;
+        }
+        return;
+    }
+    if !read.is_due(bases[Base::Result as usize]) {
+        return;
+    }
+    let (first, second) = read.steps();
+    let is_own = second.is_none()
+        && [Base::Slot, Base::Errno, Base::FramePointer].iter().any(|base| *base as usize == read.base());
+    if !is_own && read.extent() != Extent::Value && are_faults_watched() {
+        return;
+    }
+    let start = bases.get(read.base()).map_or(0, |base| base.wrapping_add_signed(first));
+    let start = match second {
+        None => Some(start),
+        Some(second) => syscall::read_word(start).map(|pointer| pointer.wrapping_add_signed(second)),
+    };
+    let (Some(start), Some((length, content))) = (start, words.split_first_mut()) else { return };
+    match read.extent() {
+        Extent::Words => drop(syscall::read_words(start, words)),
+        Extent::Value => *length = start,
+        Extent::Callers => read_callers(start, words),
+        Extent::Vector(_) => {}
+        Extent::Text => {
+            let (is_there, found) = read_into(start, content, usize::MAX);
+            let end = found.iter().position(|byte| *byte == 0);
+            if is_there {
+                *length = end.map_or(found.len() as u64 | GOES_ON, |end| end as u64);
+                end.into_iter().for_each(|end| found[end..].fill(0));
+            }
+        }
+        Extent::Bytes(base) => {
+            // What failed has no length: it is less than 0.
+            let wanted = bases.get(base).map_or(0, |length| usize::try_from(*length as i64).unwrap_or(0));
+            let (is_there, found) = read_into(start, content, wanted);
+            if is_there || wanted == 0 {
+                *length = found.len() as u64 | if found.len() < wanted { GOES_ON } else { 0 };
+            }
+        }
+    }
+}
+
+/// Whether the program answers for memory that is not there, by a `userfaultfd`: the kernel then waits for the program, which may
+/// be waiting for this very thread.
+fn are_faults_watched() -> bool {
+    // In tests there is no process block.
+    get(Item::Private) != 0 && process_block().faults_are_watched.load(Ordering::Relaxed) != 0
+}
+
+/// Fills words with the return addresses that a chain of frame pointers leads to.
+fn read_callers(frame: u64, words: &mut [u64]) {
+    // One look at the newest part of the stack: most of what waits is a few small frames above.
+    let mut stack = [0_u64; CALLERS_STACK];
+    let (is_there, found) = read_into(frame, &mut stack, usize::MAX);
+    let count = found.len() / 8;
+    if !is_there {
+        return;
+    }
+    words.fill(0);
+    let mut at = 0;
+    for word in words {
+        let Some(&[next, back]) = stack[..count].get(at..).and_then(|rest| rest.first_chunk()) else { return };
+        *word = back;
+        // Frames are above each other.
+        match next.checked_sub(frame).map(|distance| distance as usize / 8) {
+            Some(higher) if higher > at => at = higher,
+            _ => return,
+        }
+    }
+}
+
+/// Reads bytes, no more than are wanted, into words, whose other bytes become zero. Says whether there are any.
+fn read_into(start: u64, words: &mut [u64], wanted: usize) -> (bool, &mut [u8]) {
+    // SAFETY: every word is eight bytes of any value.
+    let bytes = unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), 8 * words.len()) };
+    let most = wanted.min(bytes.len());
+    let count = if most == 0 { 0 } else { syscall::read_bytes(start, &mut bytes[..most]).min(most) };
+    if count > 0 || most == 0 {
+        bytes[count..].fill(0);
+    }
+    (count > 0, &mut bytes[..count])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ada_ring::probe::UNREADABLE;
+
+    /// The words of a read, which has no more than three.
+    fn words_of(read: Read, bases: [u64; BASES]) -> [u64; 3] {
+        let mut words = [UNREADABLE; 3];
+        take(read, &Sources { bases, vectors: Some([7; VECTORS]) }, &mut words[..read.count()]);
+        words
+    }
+
+    fn bases(first: u64, second: u64) -> [u64; BASES] {
+        let mut bases = [0; BASES];
+        (bases[0], bases[1]) = (first, second);
+        bases
+    }
+
+    #[test]
+    fn a_text_ends_at_its_zero_or_goes_on() {
+        let text = c"a longer text".as_ptr() as u64;
+        let read = |words| words_of(Read::text(Base::Argument1, words), bases(text, 0));
+        assert_eq!(read(3)[0], 13);
+        assert_eq!(read(3)[2].to_le_bytes(), *b" text\0\0\0");
+        assert_eq!(read(2)[..2], [8 | GOES_ON, u64::from_le_bytes(*b"a longer")]);
+        assert_eq!(words_of(Read::text(Base::Argument1, 3), bases(16, 0)), [UNREADABLE; 3]);
+    }
+
+    #[test]
+    fn callers_are_followed_up_the_stack() {
+        let mut stack = [0_u64; 8];
+        let at = |word: usize| &raw const stack[0] as u64 + 8 * word as u64;
+        let (second, third) = (at(2), at(6));
+        stack[..4].copy_from_slice(&[second, 0x11, third, 0x22]);
+        // The oldest frame has none below it.
+        stack[6..].copy_from_slice(&[0, 0x33]);
+        let from = |word: usize| {
+            let frame = bases(&raw const stack[word] as u64, 0);
+            words_of(Read::callers(Base::Argument1, 3), frame)
+        };
+        assert_eq!((from(0), from(2), from(6)), ([0x11, 0x22, 0x33], [0x22, 0x33, 0], [0x33, 0, 0]));
+        assert_eq!(words_of(Read::callers(Base::Argument1, 3), bases(16, 0)), [UNREADABLE; 3]);
+        assert_eq!(words_of(Read::value(Base::Argument2), bases(0, 7))[0], 7);
+    }
+
+    #[test]
+    fn vectors_are_taken_as_they_are() {
+        assert_eq!(words_of(Read::vector(3), bases(0, 0)), [7, UNREADABLE, UNREADABLE]);
+    }
+
+    #[test]
+    fn bytes_are_as_many_as_the_length_says() {
+        let bytes = b"0123456789".as_ptr() as u64;
+        let read = |length| words_of(Read::bytes(Base::Argument1, Base::Argument2, 2), bases(bytes, length));
+        assert_eq!(read(3)[..2], [3, u64::from_le_bytes(*b"012\0\0\0\0\0")]);
+        assert_eq!(read(9)[..2], [8 | GOES_ON, u64::from_le_bytes(*b"01234567")]);
+        assert_eq!(read(u64::MAX)[..2], [0, 0]);
+        assert_eq!(words_of(Read::bytes(Base::Argument1, Base::Argument2, 2), bases(16, 3)), [UNREADABLE; 3]);
+    }
+}

@@ -1,0 +1,64 @@
+//! What captured values cost beside an event.
+
+use std::time::Instant;
+
+use ada_event::FunctionId;
+use ada_patch::AgentPart;
+
+use crate::overhead::Calibrated;
+use crate::overhead::budget::Recorded;
+use crate::tracked::HookedPrograms;
+
+/// An event whose registers are kept, in plain events: measured with bench/values/pair.
+const WITH_REGISTERS: f64 = 1.25;
+
+/// How many plain events one with values costs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weights {
+    /// Where the agent reads memory.
+    with_agent: f64,
+}
+
+impl Weights {
+    /// Most of what the agent takes are system calls; these are measured here, on the same machine.
+    pub(super) fn measure(cost: &Calibrated) -> Self {
+        let plain = (cost.pair / 2.0).max(1.0);
+        Self { with_agent: WITH_REGISTERS + system_calls_ns() / plain }
+    }
+
+    /// What was recorded of a function, with what its values cost.
+    pub(super) fn recorded(self, hooked: &HookedPrograms, function: FunctionId, events: u64) -> Recorded {
+        let module = hooked.modules.with_id(function.module());
+        let probed = module.and_then(|module| module.captured.probed(function.symbol_index() as usize));
+        let weight = probed.map_or(1.0, |probed| match probed.part {
+            AgentPart::BothEnds => self.with_agent,
+            AgentPart::Call | AgentPart::CallOnly => (self.with_agent + WITH_REGISTERS) / 2.0,
+            AgentPart::Nothing => WITH_REGISTERS,
+        });
+        Recorded { function, events, weight }
+    }
+}
+
+/// How long the system calls of one end of a call take: signals are blocked and let in, and memory is read once.
+fn system_calls_ns() -> f64 {
+    const ROUNDS: usize = 20;
+    const CALLS: u32 = 20;
+    let best = (0..ROUNDS).map(|_| {
+        let begun = Instant::now();
+        (0..CALLS).for_each(|_| one_end());
+        begun.elapsed().as_nanos() as f64 / f64::from(CALLS)
+    });
+    best.fold(f64::INFINITY, f64::min)
+}
+
+fn one_end() {
+    let (from, mut to) = ([0_u8; 32], [0_u8; 32]);
+    let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
+    let remote = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: from.len() };
+    // SAFETY: nothing is added to the signals that are blocked; the bytes that are read and written are local.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), std::ptr::null_mut());
+        libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0);
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), std::ptr::null_mut());
+    }
+}

@@ -1,0 +1,67 @@
+//! Of which functions of an image values are captured.
+
+use std::collections::BTreeMap;
+
+use ada_patch::{AgentPart, ErrnoPlace, Probed};
+use ada_value::Signature;
+
+/// What is captured of an image's functions.
+#[derive(Default)]
+pub(crate) struct CapturedFunctions {
+    pub(super) by_index: BTreeMap<usize, CapturedFunction>,
+    /// Functions without names that wait for others, or wake them.
+    pub(super) futexes: BTreeMap<usize, FutexFunction>,
+    /// Where the image keeps `errno`, if it is the C library.
+    pub(crate) errno: Option<ErrnoPlace>,
+}
+
+pub(super) struct CapturedFunction {
+    pub(super) probe: u32,
+    pub(super) signature: Signature,
+}
+
+impl CapturedFunction {
+    /// The agent is called at those ends at which there is something to read.
+    fn probed(&self) -> Probed {
+        let part = match [false, true].map(|end| self.signature.reads(end).next().is_some()) {
+            [_, true] => AgentPart::BothEnds,
+            [true, false] => AgentPart::Call,
+            [false, false] => AgentPart::Nothing,
+        };
+        Probed { number: self.probe, guard: None, part }
+    }
+}
+
+/// A function that is known by what its code does to a futex.
+pub(super) struct FutexFunction {
+    pub(super) probe: u32,
+    /// What it is called.
+    pub(super) name: &'static str,
+}
+
+impl CapturedFunctions {
+    /// The probe of a function whose values are captured.
+    pub(crate) fn probed(&self, index: usize) -> Option<Probed> {
+        self.by_index.get(&index).map(CapturedFunction::probed)
+    }
+
+    /// The number of the probe of a function that is known by what its code does to a futex.
+    pub(crate) fn futex_probe(&self, index: usize) -> Option<u32> {
+        self.futexes.get(&index).map(|function| function.probe)
+    }
+
+    /// What a function without a name is called for what its code does.
+    pub(crate) fn given_name(&self, index: usize) -> Option<&'static str> {
+        self.futexes.get(&index).map(|function| function.name)
+    }
+
+    /// What is captured of a function.
+    pub(crate) fn signature(&self, index: usize) -> Option<&Signature> {
+        self.by_index.get(&index).map(|function| &function.signature)
+    }
+
+    /// What is captured of a function, as a session keeps it; nothing where it is not.
+    pub(crate) fn stored(&self, index: usize) -> String {
+        self.by_index.get(&index).map(|function| function.signature.stored()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,190 @@
+//! Of which functions values are captured, and how: capture programs are probes that are made as they are needed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ada_event::ImageOffset;
+use ada_image::{FunctionTable, FunctionType, Image, function_types};
+use ada_patch::ErrnoPlace;
+use ada_ring::Pool;
+use ada_ring::probe::{MAX_PROBES, Role};
+use ada_value::{Prototype, Signature, is_c_library, known};
+
+use crate::function_pattern::matches_name;
+use crate::options::CapturedValues;
+use crate::pattern_set::PatternSet;
+use crate::plan::captured_functions::{CapturedFunction, CapturedFunctions};
+use crate::plan::futex_functions::futex_functions;
+use crate::plan::image_file::ImageFile;
+use crate::plan::planned_image::separate_debug_file;
+use crate::plan::{declared, probes};
+
+/// What a session captures.
+pub(crate) struct Values {
+    choice: CapturedValues,
+    /// The patterns of that choice.
+    patterns: PatternSet,
+    /// Functions and parameters whose values are kept back.
+    redacted: Vec<String>,
+    /// How many pointers one behind the other lead to structures whose fields are captured.
+    depth: usize,
+    pool: Pool,
+    /// The numbers of the probes that stand for capture programs.
+    programs: Mutex<HashMap<(Program, Role), u32>>,
+    /// Functions that found no room for theirs.
+    left_out: AtomicU64,
+}
+
+/// The reads at a call, and at a return.
+type Program = [Vec<u64>; 2];
+
+/// The pattern of the program's own functions.
+pub(crate) const OWN: &str = "own";
+
+/// Functions that say where `errno` is.
+const ERRNO_LOCATION: [&str; 2] = ["__errno_location", "___errno_location"];
+
+impl Values {
+    pub(crate) fn new(choice: CapturedValues, redacted: Vec<String>, depth: usize, pool: Pool) -> Self {
+        let patterns = match &choice {
+            CapturedValues::Matching(patterns) => PatternSet::new(patterns.iter().filter(|it| *it != OWN).cloned()),
+            CapturedValues::Usual | CapturedValues::None => PatternSet::default(),
+        };
+        Self { choice, patterns, redacted, depth, pool, programs: Mutex::default(), left_out: AtomicU64::new(0) }
+    }
+
+    /// What was asked for and not captured, in words.
+    pub(crate) fn limits(&self) -> impl Iterator<Item = String> {
+        self.patterns.unmet("the pattern").into_iter().chain(self.limit())
+    }
+
+    fn limit(&self) -> Option<String> {
+        let left_out = self.left_out.load(Ordering::Relaxed);
+        let most = MAX_PROBES - probes::count();
+        (left_out > 0).then(|| {
+            format!("values of {left_out} functions are not captured: a session has room for {most} kinds of captures; name fewer functions with --args")
+        })
+    }
+
+    /// What is captured of an image.
+    pub(crate) fn of_image(
+        &self,
+        path: &Path,
+        build_id: Option<&[u8]>,
+        functions: &FunctionTable,
+    ) -> CapturedFunctions {
+        let futexes = futex_functions(path, functions);
+        if self.choice == CapturedValues::None {
+            return CapturedFunctions { futexes, ..CapturedFunctions::default() };
+        }
+        if is_c_library(&file_name(path)) {
+            let known = (0..functions.len()).filter_map(|index| Some((index, self.known(functions, index)?)));
+            return CapturedFunctions { by_index: known.collect(), futexes, errno: errno_place(path, functions) };
+        }
+        CapturedFunctions { by_index: self.declared(path, build_id, functions), futexes, errno: None }
+    }
+
+    /// A function of the C library.
+    fn known(&self, functions: &FunctionTable, index: usize) -> Option<CapturedFunction> {
+        // A resolver has the name of what it chooses an implementation of, and none of its arguments.
+        if functions.functions().get(index)?.is_resolver() {
+            return None;
+        }
+        let is_named = functions.names(index).filter(|name| self.patterns.has_name(name)).count() > 0;
+        let known = functions.names(index).find_map(known)?;
+        let is_asked_for = is_named || self.patterns.has_name(&known.prototype.name);
+        if !known.is_captured_by_default && !is_asked_for || probes::number_of(functions, index).is_some() {
+            return None;
+        }
+        let role = if is_asked_for { Role::None } else { Role::Usual };
+        self.captured(functions, index, known.prototype.clone(), role)
+    }
+
+    /// Functions whose types are in debug information, if the user wants them.
+    fn declared(
+        &self,
+        path: &Path,
+        build_id: Option<&[u8]>,
+        functions: &FunctionTable,
+    ) -> BTreeMap<usize, CapturedFunction> {
+        let CapturedValues::Matching(patterns) = &self.choice else { return BTreeMap::new() };
+        let are_own = patterns.iter().any(|pattern| pattern == OWN) && is_own(path);
+        let is_wanted = |name: &&str| (self.patterns.has_name(name) || are_own) && !declared::is_clone(name);
+        let wanted: HashMap<ImageOffset, usize> = (0..functions.len())
+            .filter(|&index| {
+                functions.names(index).filter(is_wanted).count() > 0 && probes::number_of(functions, index).is_none()
+            })
+            .map(|index| (functions.functions()[index].start, index))
+            .collect();
+        if wanted.is_empty() {
+            return BTreeMap::new();
+        }
+        let debug_file = build_id.and_then(separate_debug_file).and_then(|path| ImageFile::open(path).ok());
+        let Some(file) = debug_file.or_else(|| ImageFile::open(path).ok()) else { return BTreeMap::new() };
+        let types = function_types(Box::new(file), &|start| wanted.contains_key(&start), self.depth);
+        let captured = |(start, ty): (ImageOffset, FunctionType)| {
+            let index = *wanted.get(&start)?;
+            Some((index, self.captured(functions, index, declared::prototype(&ty), Role::None)?))
+        };
+        types.into_iter().filter_map(captured).collect()
+    }
+
+    fn captured(
+        &self,
+        functions: &FunctionTable,
+        index: usize,
+        prototype: Prototype,
+        role: Role,
+    ) -> Option<CapturedFunction> {
+        let is_redacted = |name: &str| self.redacted.iter().any(|pattern| matches_name(pattern, name));
+        if !self.redacted.is_empty() && functions.names(index).any(is_redacted) {
+            return None;
+        }
+        let of_function =
+            |parameter: &str| functions.names(index).any(|name| is_redacted(&format!("{name}.{parameter}")));
+        let prototype = prototype.redacted(&|parameter| is_redacted(parameter) || of_function(parameter))?;
+        let signature = Signature::of(prototype);
+        Some(CapturedFunction { probe: self.number_of(&signature, role)?, signature })
+    }
+
+    /// The number of the probe that captures what a signature asks for; none where the table is full.
+    fn number_of(&self, signature: &Signature, role: Role) -> Option<u32> {
+        let program = [false, true].map(|end| signature.reads(end).map(|read| read.packed()).collect::<Vec<u64>>());
+        let mut programs = self.programs.lock().expect("nobody panics with the lock");
+        let key = (program, role);
+        if let Some(&number) = programs.get(&key) {
+            return Some(number);
+        }
+        let number = probes::count() + programs.len();
+        if number >= MAX_PROBES {
+            self.left_out.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        let entry = &self.pool.control().probes[number];
+        entry.role.store(role as u64, Ordering::Relaxed);
+        for (words, reads) in [&entry.call, &entry.back].into_iter().zip(&key.0) {
+            words.iter().zip(reads).for_each(|(word, read)| word.store(*read, Ordering::Relaxed));
+        }
+        programs.insert(key, number as u32);
+        Some(number as u32)
+    }
+}
+
+/// Whether a file is the user's, and not the system's.
+pub(crate) fn is_own(path: &Path) -> bool {
+    !["/lib", "/lib64", "/usr/lib", "/usr/lib64"].iter().any(|folder| path.starts_with(folder))
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn errno_place(path: &Path, functions: &FunctionTable) -> Option<ErrnoPlace> {
+    let index = ERRNO_LOCATION.into_iter().find_map(|name| functions.find(name))?;
+    let start = functions.functions().get(index)?.start;
+    let file = ImageFile::open(path).ok()?;
+    let image = Image::parse(file.bytes()).ok()?;
+    ada_patch::errno_place(image.code_range_at(start)?.bytes_from(start)?, start)
+}

@@ -1,0 +1,130 @@
+//! Records when threads get a processor and when they lose it.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ada_event::{ProcessId, ScheduleChange, ScheduleRecord, ThreadId, TraceNanos};
+use ada_format::atf::append_schedule;
+use ada_process::{Clock, ContextSwitches, boot_time};
+
+use crate::options::TraceOptions;
+use crate::tracked::Programs;
+
+/// Records that are kept of a process which has no folder yet, and may never get one.
+const MOST_WAITING: usize = 1 << 16;
+
+/// Reads the kernel's context switches, and writes them to the folders of their processes.
+pub(super) struct ScheduleRecorder {
+    switches: ContextSwitches,
+    session: PathBuf,
+    /// What is still to be written; nothing of a process that has been seen.
+    waiting: HashMap<ProcessId, Vec<ScheduleRecord>>,
+    /// The newest time of each processor, by its number.
+    newest: Vec<TraceNanos>,
+}
+
+impl ScheduleRecorder {
+    /// Begins to listen, before the program runs; the reason where that is not possible.
+    pub(super) fn begin(pid: ProcessId, session: &Path, options: &TraceOptions) -> Result<Self, String> {
+        if !options.schedule {
+            return Err("not asked for".to_owned());
+        }
+        if options.ring.is_some() {
+            return Err("only the newest part of the recording is kept".to_owned());
+        }
+        let switches = ContextSwitches::of(pid).map_err(|error| why_not(&error))?;
+        Ok(Self { switches, session: session.to_owned(), waiting: HashMap::new(), newest: Vec::new() })
+    }
+
+    /// Records until nothing more is to come.
+    pub(super) fn run(mut self, clock: Clock, programs: &Programs) {
+        const QUIET: Duration = Duration::from_millis(10);
+        const BUSY: Duration = Duration::from_millis(1);
+        const MANY: usize = 512;
+        loop {
+            let has_ended = programs.phase.has_ended();
+            let count = self.read(clock);
+            match self.write() {
+                // Relaxed: the number only has to be about right.
+                Ok(bytes) => drop(programs.schedule_bytes.fetch_add(bytes, Ordering::Relaxed)),
+                Err(error) => {
+                    programs.lock().no_schedule = Some(format!("its file could not be written: {error}"));
+                    return;
+                }
+            }
+            if has_ended {
+                return;
+            }
+            std::thread::sleep(if count > MANY { BUSY } else { QUIET });
+        }
+    }
+
+    fn read(&mut self, clock: Clock) -> usize {
+        let Self { switches, waiting, newest, .. } = self;
+        // The kernel has another idea of how fast time goes than a clock that was set once.
+        let (ours, theirs) = (clock.now().0, boot_time());
+        let mut count = 0;
+        switches.read(|pid, mut record| {
+            count += 1;
+            let cpu = usize::from(record.cpu);
+            if newest.len() <= cpu {
+                newest.resize(cpu + 1, TraceNanos(0));
+            }
+            record.time = TraceNanos(record.time.0.wrapping_add(ours).wrapping_sub(theirs)).max(newest[cpu]);
+            newest[cpu] = record.time;
+            match pid {
+                Some(pid) => waiting.entry(pid).or_default().push(record),
+                None => waiting.values_mut().for_each(|records| records.push(record)),
+            }
+        });
+        count
+    }
+
+    fn write(&mut self) -> io::Result<u64> {
+        let mut bytes = 0;
+        for (pid, records) in self.waiting.iter_mut().filter(|(_, records)| !records.is_empty()) {
+            let folder = self.session.join(format!("pid_{pid}"));
+            if folder.is_dir() {
+                bytes += append_schedule(&folder, records.drain(..))?;
+            } else if records.len() > MOST_WAITING {
+                forget(records);
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+/// Keeps of records only that something is missing.
+fn forget(records: &mut Vec<ScheduleRecord>) {
+    let times = || records.iter().map(|it| it.time);
+    let ends = [(ScheduleChange::LOST_FROM, times().min()), (ScheduleChange::LOST_UNTIL, times().max())];
+    *records = ends
+        .into_iter()
+        .map(|(change, time)| ScheduleRecord { time: time.unwrap_or_default(), thread: ThreadId(0), cpu: 0, change })
+        .collect();
+}
+
+/// Why the kernel does not tell, in a few words.
+fn why_not(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "the kernel does not allow it; `ada doctor` says how to".to_owned(),
+        _ => format!("the kernel does not tell: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_forgotten_is_marked() {
+        let record = |time| ScheduleRecord { time: TraceNanos(time), cpu: 1, ..ScheduleRecord::default() };
+        let mut records = vec![record(5), record(3), record(9)];
+        forget(&mut records);
+        let kept: Vec<_> = records.iter().map(|it| (it.time.0, it.change)).collect();
+        assert_eq!(kept, [(3, ScheduleChange::LOST_FROM), (9, ScheduleChange::LOST_UNTIL)]);
+    }
+}

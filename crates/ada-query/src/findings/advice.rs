@@ -1,0 +1,90 @@
+//! What to do about a finding: in words, and the command that shows more.
+
+use super::Finding;
+
+/// What to do, and what to type next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// In one sentence.
+    pub what_to_do: String,
+    /// A command of ada's, without the session.
+    pub next: String,
+    /// How sure it is that something is wrong: `certain`, `likely` or `possible`.
+    pub certainty: &'static str,
+}
+
+/// The advice for a finding of any kind.
+pub fn advice(finding: &Finding) -> Advice {
+    let evidence = finding.evidence.first().map(String::as_str);
+    let show = || evidence.map_or_else(|| "ada ask findings".to_owned(), |it| format!("ada show {it}"));
+    let tree = || match &finding.function {
+        Some(function) => format!("ada tree --function '{}'", plain(function)),
+        None => show(),
+    };
+    let fact = |name: &str| finding.facts[name].as_str().unwrap_or_default();
+    let (what_to_do, next) = match finding.kind {
+        "crash" | "panic" | "uncaught_exception" => {
+            let next = match finding.facts["thread_id"].as_u64() {
+                Some(thread) => format!("ada spans --thread {thread} --reason crash --all"),
+                None => "ada spans --reason crash --all".to_owned(),
+            };
+            ("Look at the calls that were open, and at their arguments (recorded with --detail all).", next)
+        }
+        "terminated" => ("Look at what each thread did last.", "ada threads".to_owned()),
+        "deadlock" => ("Take the locks in the same order everywhere.", "ada waits".to_owned()),
+        "lost_wakeup" => {
+            ("Look at what the condition stands for before each wait, with the mutex held.", "ada waits".to_owned())
+        }
+        "lock_held_asleep" => ("Let go of the lock before sleeping.", "ada waits --by holder".to_owned()),
+        "hang" => ("Look at who holds what it waits for: the calls before, on this thread and the others.", show()),
+        "long_wait" => match fact("waits_for") {
+            "a lock" => ("Hold the lock for less time, or split what it guards.", show()),
+            "input or output" => ("Ask for more at once, or do it on another thread.", show()),
+            "time to pass" => ("Wait for what is to happen, and not for time to pass.", show()),
+            _ => ("Look at what the other side did meanwhile.", show()),
+        },
+        "leak" => ("Give back what was taken, on the way out of who keeps it.", show()),
+        "slow_outlier" => (
+            "Compare the slow call with the usual ones.",
+            evidence.map_or_else(show, |it| format!("ada ask why-slow {it}")),
+        ),
+        "hot_function" => ("Call it less often, or make it do less.", tree()),
+        "hot_tiny_function" => ("Inline it, or call it less; `ada trace --exclude` leaves it out of traces.", tree()),
+        "recursion" => ("Make sure that the depth has a bound.", tree()),
+        "never_joined" => ("Join the thread, or detach it.", "ada threads".to_owned()),
+        "never_resumed" => ("Look for the path that forgets to resume it.", show()),
+        "leaked_goroutines" => (
+            "Close the channel, or give each a context that ends, on every path.",
+            "ada tasks --runtime go --status unmatched".to_owned(),
+        ),
+        "never_left" => ("Leave the group on every path that enters it.", "ada queues".to_owned()),
+        "failed_calls" => ("Look at what it was called with, and whether its failure is dealt with.", show()),
+        "leaked_continuation" => ("Resume the continuation on every path, or it waits for ever.", show()),
+        "unmatched" => (
+            "Look at what these calls have in common.",
+            format!("ada spans --all --type frame --status {} --reason {}", fact("status"), fact("reason")),
+        ),
+        _ => ("Look at the evidence.", show()),
+    };
+    Advice { what_to_do: what_to_do.to_owned(), next, certainty: certainty(finding) }
+}
+
+fn certainty(finding: &Finding) -> &'static str {
+    match finding.kind {
+        "crash" | "panic" | "uncaught_exception" | "deadlock" => "certain",
+        // Pools wait for work until the end; nobody waits for a lock by design.
+        "hang" if finding.facts["waits_for"] == "a lock" => "certain",
+        "failed_calls" if finding.score >= 40.0 => "likely",
+        "leak" | "leaked_goroutines" | "never_left" | "never_resumed" if finding.score >= 55.0 => "likely",
+        "lost_wakeup" | "lock_held_asleep" => "likely",
+        "slow_outlier" | "long_wait" if finding.score >= 55.0 => "likely",
+        _ => "possible",
+    }
+}
+
+/// A name that a shell takes in single quotes, and that finds the function.
+fn plain(name: &str) -> String {
+    let plain = ada_image::without_arguments(name);
+    // `?` is wild.
+    plain.replace('\'', "?")
+}

@@ -1,0 +1,112 @@
+//! `waits`.
+
+use ada_event::EventSeq;
+use ada_span::{NONE, ThreadIndex};
+
+use crate::doc::{Kind, TableDoc, plain};
+use crate::error::QueryError;
+use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
+use crate::shared::Shared;
+use crate::trace::Target;
+use crate::waits::{CallPlaces, doubt_words, object_name, state};
+
+/// Waits of threads for each other.
+pub(super) struct Waits;
+
+impl Described for Waits {
+    const DOC: &'static TableDoc = &TableDoc {
+        name: "waits",
+        about: "waits: for what, who held it, and who ended the wait",
+        columns: &[
+            plain("session", Kind::Text, "the session's folder"),
+            plain("pid", Kind::Integer, "the process"),
+            plain("kind", Kind::Text, "mutex, rwlock, condition, semaphore, barrier, join, futex, sleep or io"),
+            plain("object", Kind::Text, "the address of what was waited for, in hex; a thread that was joined"),
+            plain("mutex", Kind::Text, "the mutex that a condition goes with"),
+            plain("thread_id", Kind::Integer, "the thread that waited"),
+            plain("span_id", Kind::Text, "the call that waited"),
+            plain("function", Kind::Text, "the program's own function that made it"),
+            plain("start_ns", Kind::Integer, "when the wait began"),
+            plain("end_ns", Kind::Integer, "when it ended, or the recording did"),
+            plain("duration_ns", Kind::Integer, "how long it took"),
+            plain("state", Kind::Text, "ended, open (at the end of the recording) or unknown"),
+            plain("is_timed", Kind::Integer, "1 if it gives up after a while"),
+            plain(
+                "holder_thread_id",
+                Kind::Integer,
+                "the thread that held the lock when the wait began; that was joined",
+            ),
+            plain("hold_span_id", Kind::Text, "the call that took the lock"),
+            plain("hold_function", Kind::Text, "the program's own function that made it"),
+            plain("hold_start_ns", Kind::Integer, "since when the lock was held"),
+            plain("waker_thread_id", Kind::Integer, "the thread that ended the wait"),
+            plain("wake_span_id", Kind::Text, "the call that ended it"),
+            plain("wake_function", Kind::Text, "the program's own function that made it"),
+            plain("wake_ns", Kind::Integer, "when that was"),
+            plain("uncertain", Kind::Text, "what is not certain, and why; empty where all is"),
+        ],
+        parameters: &[],
+    };
+}
+
+impl Relation for Waits {
+    type Cursor = Listed;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
+
+    fn open(shared: &Shared, ask: &Ask) -> Result<Listed, QueryError> {
+        let trace = &shared.trace;
+        let mut rows = Vec::new();
+        let needs_places = ["function", "hold_function", "wake_function"]
+            .into_iter()
+            .filter_map(|name| Self::DOC.column(name))
+            .any(|column| ask.uses(column));
+        for process in trace.processes() {
+            let waits = &process.tables.meta().waits;
+            let places =
+                if needs_places { CallPlaces::of_waits(trace, process, waits)? } else { CallPlaces::default() };
+            let frame = |thread: Option<ThreadIndex>, seq: Option<EventSeq>| {
+                let call = thread.zip(seq).map(|(thread, seq)| Target::Frame(process.thread_id(thread), seq));
+                maybe(call, |call| text(process.refer(call)))
+            };
+            let place = |thread: Option<ThreadIndex>, seq: Option<EventSeq>| {
+                maybe(thread.zip(seq).and_then(|(thread, seq)| places.name(process, thread, seq)), text)
+            };
+            for wait in waits {
+                let holder = process.known_thread_id(wait.holder).or(wait.holder_tid);
+                rows.push(vec![
+                    text(&trace.session_of(process).name),
+                    number(process.pid),
+                    text(wait.kind().word()),
+                    maybe(object_name(process, wait), text),
+                    maybe((wait.mutex != NONE).then(|| format!("{:#x}", wait.mutex)), text),
+                    number(process.thread_id(wait.thread)),
+                    frame(Some(wait.thread), Some(wait.seq)),
+                    place(Some(wait.thread), Some(wait.seq)),
+                    number(wait.start),
+                    number(wait.end),
+                    number(wait.duration()),
+                    text(state(wait)),
+                    number(u64::from(wait.is_timed == 1)),
+                    maybe(holder, number),
+                    frame(wait.holder, wait.hold_seq),
+                    place(wait.holder, wait.hold_seq),
+                    maybe(wait.hold_start, number),
+                    maybe(process.known_thread_id(wait.waker), number),
+                    frame(wait.waker, wait.wake_seq),
+                    place(wait.waker, wait.wake_seq),
+                    maybe(wait.wake_time, number),
+                    text(doubt_words(wait).join(", ")),
+                ]);
+            }
+        }
+        Ok(Listed::new(rows))
+    }
+
+    fn expect(shared: &Shared, _: &[(usize, Op)]) -> f64 {
+        shared.trace.processes().iter().map(|process| process.tables.meta().waits.len()).sum::<usize>() as f64
+    }
+}

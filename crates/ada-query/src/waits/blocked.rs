@@ -1,0 +1,107 @@
+//! Who waits for whom at a moment, and the circles that can never end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ada_event::TraceNanos;
+use ada_span::ThreadIndex;
+use ada_span::wait::{WaitKind, WaitSpan};
+
+use crate::trace::TraceProcess;
+
+/// Threads of which each waits for what the next one holds, and the last one for what the first one holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock(pub Vec<WaitSpan>);
+
+/// The waits that were under way at a moment, by thread. Of several on one thread the innermost counts.
+pub fn blocked_at(process: &TraceProcess, time: TraceNanos) -> BTreeMap<ThreadIndex, WaitSpan> {
+    let waits = process.tables.meta().waits.iter().take_while(|wait| wait.start <= time);
+    // They are in the order of their starts, so that inner ones come later.
+    waits.filter(|wait| wait.is_open() || wait.end > time).map(|wait| (wait.thread, *wait)).collect()
+}
+
+/// The circles of threads that wait for each other for ever. Only what is proved is one: each wait had not ended when the
+/// recording did, gives up never, and its holder has let go of nothing since.
+pub fn deadlocks(process: &TraceProcess) -> Vec<Deadlock> {
+    if process.switched.hides(|function| is_release(process.names.raw(function).unwrap_or_default())) {
+        return Vec::new();
+    }
+    circles(&blocked_at(process, TraceNanos::MAX))
+}
+
+/// Whether calls of a function let go of locks.
+fn is_release(raw: &str) -> bool {
+    raw.contains("unlock") || raw.contains("cond_wait") || raw.contains("cond_timedwait")
+}
+
+fn circles(blocked: &BTreeMap<ThreadIndex, WaitSpan>) -> Vec<Deadlock> {
+    let next = |thread: ThreadIndex| {
+        let wait = blocked.get(&thread)?;
+        let is_for_ever = matches!(wait.kind(), WaitKind::Mutex | WaitKind::ReadWriteLock | WaitKind::Join);
+        (is_for_ever && wait.is_blocked_by_holder()).then_some((*wait, wait.holder?))
+    };
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for &start in blocked.keys() {
+        let mut path: Vec<(ThreadIndex, WaitSpan)> = Vec::new();
+        let mut at = start;
+        while !seen.contains(&at)
+            && let Some((wait, holder)) = next(at)
+        {
+            if let Some(first) = path.iter().position(|(thread, _)| *thread == at) {
+                found.push(Deadlock(path.split_off(first).into_iter().map(|(_, wait)| wait).collect()));
+                break;
+            }
+            path.push((at, wait));
+            at = holder;
+        }
+        seen.extend(path.iter().map(|(thread, _)| *thread));
+        seen.extend(found.iter().flat_map(|circle| circle.0.iter().map(|wait| wait.thread)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ada_span::wait::Doubt;
+
+    fn wait(thread: u32, holder: u32) -> WaitSpan {
+        WaitSpan {
+            thread: ThreadIndex(thread),
+            holder: Some(ThreadIndex(holder)),
+            kind: WaitKind::Mutex as u64,
+            start: TraceNanos(1),
+            end: TraceNanos(2),
+            has_ended: 0,
+            is_timed: 0,
+            doubts: 0,
+            ..WaitSpan::default()
+        }
+    }
+
+    fn circles_of(waits: &[WaitSpan]) -> Vec<Vec<u32>> {
+        let blocked = waits.iter().map(|wait| (wait.thread, *wait)).collect();
+        circles(&blocked).iter().map(|it| it.0.iter().map(|wait| wait.thread.0).collect()).collect()
+    }
+
+    #[test]
+    fn circles_are_found_once_and_chains_are_none() {
+        assert_eq!(circles_of(&[wait(1, 2), wait(2, 1)]), [[1, 2]]);
+        assert_eq!(circles_of(&[wait(1, 2), wait(2, 3), wait(3, 1), wait(4, 1), wait(0, 4)]), [[1, 2, 3]]);
+        assert_eq!(circles_of(&[wait(5, 5)]), [[5]]);
+        assert_eq!(circles_of(&[wait(1, 2), wait(2, 1), wait(3, 4), wait(4, 3)]), [[1, 2], [3, 4]]);
+        assert!(circles_of(&[wait(1, 2), wait(2, 3)]).is_empty());
+    }
+
+    #[test]
+    fn what_may_end_is_no_deadlock() {
+        let timed = WaitSpan { is_timed: 1, ..wait(2, 1) };
+        let ended = WaitSpan { has_ended: 1, ..wait(2, 1) };
+        let unknown = WaitSpan { has_ended: ada_span::NONE, ..wait(2, 1) };
+        let released = WaitSpan { doubts: 1 << Doubt::MayBeReleased as u64, ..wait(2, 1) };
+        let condition = WaitSpan { kind: WaitKind::Condition as u64, ..wait(2, 1) };
+        for other in [timed, ended, unknown, released, condition] {
+            assert!(circles_of(&[wait(1, 2), other]).is_empty(), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Which function of the program's own made a call.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ada_event::{EventSeq, TraceNanos};
+use ada_span::table::{Column, Columns, FunctionIndex};
+use ada_span::wait::WaitSpan;
+use ada_span::{OpenCall, OpenChains, SpanEnds, ThreadIndex};
+
+use crate::error::QueryError;
+use crate::ownership::own_functions;
+use crate::trace::{Trace, TraceProcess};
+
+/// The nearest functions of the program's own around some calls.
+#[derive(Default)]
+pub struct CallPlaces(HashMap<(ThreadIndex, EventSeq), FunctionIndex>);
+
+impl CallPlaces {
+    /// Those around what waits tell of: the call that waited, the one that took what was waited for, and the one that woke.
+    pub fn of_waits<'w>(
+        trace: &Trace,
+        process: &TraceProcess,
+        waits: impl IntoIterator<Item = &'w WaitSpan>,
+    ) -> Result<Self, QueryError> {
+        let mut wanted: BTreeMap<ThreadIndex, Vec<EventSeq>> = BTreeMap::new();
+        for wait in waits {
+            let calls = [Some((wait.thread, wait.seq)), wait.holder.zip(wait.hold_seq), wait.waker.zip(wait.wake_seq)];
+            for (thread, seq) in calls.into_iter().flatten() {
+                wanted.entry(thread).or_default().push(seq);
+            }
+        }
+        let mut places = HashMap::new();
+        if wanted.is_empty() {
+            return Ok(Self(places));
+        }
+        let is_own = own_functions(trace, process);
+        for (thread, mut seqs) in wanted {
+            seqs.sort_unstable();
+            seqs.dedup();
+            find(process, thread, &seqs, &is_own, &mut places)?;
+        }
+        Ok(Self(places))
+    }
+
+    /// The function around a call.
+    pub fn get(&self, thread: ThreadIndex, seq: EventSeq) -> Option<FunctionIndex> {
+        self.0.get(&(thread, seq)).copied()
+    }
+
+    /// Its name.
+    pub fn name(&self, process: &TraceProcess, thread: ThreadIndex, seq: EventSeq) -> Option<String> {
+        process.label_at(self.get(thread, seq)?).map(|label| label.name.clone())
+    }
+}
+
+/// An open call, and the nearest function of the program's own around it.
+struct Open {
+    ends: SpanEnds,
+    own: Option<FunctionIndex>,
+}
+
+impl OpenCall for Open {
+    fn seq(&self) -> EventSeq {
+        self.ends.seq
+    }
+
+    fn end(&self) -> TraceNanos {
+        self.ends.end
+    }
+}
+
+/// Goes once through a thread's calls, with the open ones at hand.
+fn find(
+    process: &TraceProcess,
+    thread: ThreadIndex,
+    seqs: &[EventSeq],
+    is_own: &[bool],
+    places: &mut HashMap<(ThreadIndex, EventSeq), FunctionIndex>,
+) -> Result<(), QueryError> {
+    let tables = &process.tables;
+    let mut columns = Columns::new();
+    let mut chains = OpenChains::<Open>::default();
+    let mut wanted = seqs.iter().copied().peekable();
+    for block in tables.blocks_of(thread) {
+        tables.read(block, |column| column != Column::Context, &mut columns)?;
+        for row in 0..columns.rows() {
+            let ends = SpanEnds::read(&columns, row);
+            // Who jumps to another function has made the call.
+            chains.go_to(ends.parent, ends.start, |top: &Open| top.ends.goes_on_in(ends.seq), |_| ());
+            let above = chains.current().last().and_then(|it| it.own);
+            let is_own = is_own.get(ends.function.as_usize()) == Some(&true);
+            let own = if is_own { Some(ends.function) } else { above };
+            while wanted.next_if(|it| *it < ends.seq).is_some() {}
+            if wanted.next_if_eq(&ends.seq).is_some() {
+                // In a static program the call itself would pass for the program's own.
+                places.extend(above.or(own).map(|own| ((thread, ends.seq), own)));
+            }
+            if wanted.peek().is_none() {
+                return Ok(());
+            }
+            chains.current().push(Open { ends, own });
+        }
+    }
+    Ok(())
+}

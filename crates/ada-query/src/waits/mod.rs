@@ -1,0 +1,73 @@
+//! Who waits for whom: what the waits of a process mean together.
+
+mod blocked;
+mod call_places;
+mod sums;
+
+pub use blocked::{Deadlock, blocked_at, deadlocks};
+pub use call_places::CallPlaces;
+pub use sums::{By, WaitSum, sums};
+
+use ada_event::{EventSeq, TraceNanos};
+use ada_span::wait::{WaitKind, WaitSpan};
+use ada_span::{NONE, ThreadIndex};
+use serde_json::{Value, json};
+
+use crate::trace::{Target, TraceProcess};
+
+/// What was waited for, as people and tables call it.
+pub fn object_name(process: &TraceProcess, wait: &WaitSpan) -> Option<String> {
+    match (wait.kind(), wait.holder) {
+        (WaitKind::Sleep | WaitKind::Input, _) => None,
+        (WaitKind::Join, Some(thread)) => Some(format!("thread {}", process.thread_id(thread))),
+        _ => (wait.object != NONE).then(|| format!("{:#x}", wait.object)),
+    }
+}
+
+/// The words for what is not certain about a wait.
+pub fn doubt_words(wait: &WaitSpan) -> Vec<&'static str> {
+    wait.doubts().iter().map(|doubt| doubt.word()).collect()
+}
+
+/// A wait as JSON, with all that is known of it.
+pub fn to_json(process: &TraceProcess, wait: &WaitSpan, places: &CallPlaces) -> Value {
+    let frame = |thread: Option<ThreadIndex>, seq: Option<EventSeq>| {
+        let (thread, seq) = thread.zip(seq)?;
+        Some(process.refer(Target::Frame(process.thread_id(thread), seq)))
+    };
+    let place = |thread: Option<ThreadIndex>, seq: Option<EventSeq>| places.name(process, thread?, seq?);
+    let id = |thread: Option<ThreadIndex>| process.known_thread_id(thread).map(|id| id.0);
+    let time = |time: Option<TraceNanos>| time.map(|time| time.0);
+    json!({
+        "pid": process.pid.0,
+        "kind": wait.kind().word(),
+        "object": object_name(process, wait),
+        "mutex": (wait.mutex != NONE).then(|| format!("{:#x}", wait.mutex)),
+        "thread_id": process.thread_id(wait.thread).0,
+        "span_id": frame(Some(wait.thread), Some(wait.seq)),
+        "function": place(Some(wait.thread), Some(wait.seq)),
+        "start_ns": wait.start.0,
+        "end_ns": wait.end.0,
+        "duration_ns": wait.duration(),
+        "state": state(wait),
+        "is_timed": wait.is_timed == 1,
+        "holder_thread_id": id(wait.holder).or(wait.holder_tid.map(|id| id.0)),
+        "hold_span_id": frame(wait.holder, wait.hold_seq),
+        "hold_function": place(wait.holder, wait.hold_seq),
+        "hold_start_ns": time(wait.hold_start),
+        "waker_thread_id": id(wait.waker),
+        "wake_span_id": frame(wait.waker, wait.wake_seq),
+        "wake_function": place(wait.waker, wait.wake_seq),
+        "wake_ns": time(wait.wake_time),
+        "uncertain": doubt_words(wait),
+    })
+}
+
+/// Whether a wait has ended, in a word.
+pub fn state(wait: &WaitSpan) -> &'static str {
+    match wait.has_ended {
+        0 => "open",
+        1 => "ended",
+        _ => "unknown",
+    }
+}

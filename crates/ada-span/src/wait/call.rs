@@ -1,0 +1,242 @@
+//! The calls by which a worker's threads waited for others and woke them.
+
+use ada_event::{EventSeq, TraceNanos};
+
+use crate::NONE;
+use crate::detail::{DetailSource, EventDetail};
+use crate::function_traits::FunctionTraits;
+use crate::outcome::{Outcome, Reason, Status};
+use crate::replay::{Closed, Opened};
+use crate::role::{Role, SyncCall};
+use crate::thread_index::ThreadIndex;
+
+/// The kernel's number of the futex call.
+const FUTEX: u64 = 202;
+/// Input and output that took less, in nanoseconds, is not taken for a wait.
+const SHORT_INPUT: u64 = 20_000;
+/// Locks that are taken and let go of by one thread and remembered. Who held what is not known beyond.
+pub(super) const MOST_STEPS: usize = 1 << 22;
+
+/// A call of which registers are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ObservedCall {
+    pub(super) thread: ThreadIndex,
+    /// What the program called, and its opening event: the call itself, or what it is the contended path of.
+    pub(super) outer: Option<Outer>,
+    pub(super) seq: EventSeq,
+    pub(super) call: SyncCall,
+    pub(super) start: TraceNanos,
+    pub(super) end: TraceNanos,
+    pub(super) outcome: Outcome,
+    pub(super) has_closed: bool,
+    /// The first arguments.
+    pub(super) arguments: [u64; 3],
+    /// What was read behind the first.
+    pub(super) words: [u64; 4],
+    /// What it gave back.
+    pub(super) result: u64,
+}
+
+/// The outermost call of its kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outer {
+    pub(super) role: Role,
+    pub(super) seq: EventSeq,
+    pub(super) start: TraceNanos,
+    /// Its first argument, where that is known.
+    pub(super) object: u64,
+}
+
+/// A lock that was taken, or let go of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LockStep {
+    pub(super) seq: EventSeq,
+    pub(super) start: TraceNanos,
+    pub(super) end: TraceNanos,
+    pub(super) what: Step,
+    /// Whether it is a read-write lock.
+    pub(super) is_read_write: bool,
+    /// Which lock it is, where that is known.
+    pub(super) object: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Taken,
+    /// Perhaps: what the call gave back is not recorded.
+    Tried,
+    LetGo,
+}
+
+/// The calls of a worker's threads.
+#[derive(Default)]
+pub(crate) struct SyncCalls {
+    pub(super) calls: Vec<ObservedCall>,
+    /// By thread, in the order of their ends.
+    pub(super) steps: Vec<(ThreadIndex, Vec<LockStep>)>,
+    open: Vec<Open>,
+    /// One that has just ended by jumping to the next call, and its depth.
+    jumped: Option<(Open, u32)>,
+    /// Whether steps are of interest: somebody waits for a lock.
+    has_contention: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Open {
+    /// The opening event of what it is in: itself, or what it has jumped to.
+    in_seq: EventSeq,
+    outer: Outer,
+    role: Role,
+    start: TraceNanos,
+    seq: EventSeq,
+    /// Its place in the list of calls.
+    call: Option<usize>,
+    /// The mutex that a wait for a condition lets go of.
+    mutex: u64,
+    /// Which lock it was about, as a contended path inside has shown.
+    object: u64,
+}
+
+/// Whether any thread has waited for a lock.
+pub(crate) fn has_contention<'d>(
+    details: impl Iterator<Item = Box<dyn DetailSource + 'd>>,
+    traits: &FunctionTraits,
+) -> bool {
+    let mut found = false;
+    for details in details {
+        details.probed(&mut |function, is_return, _| {
+            found |= !is_return && traits.get(function).role == Role::Sync(SyncCall::FutexWait);
+        });
+    }
+    found
+}
+
+impl SyncCalls {
+    pub(crate) fn new(has_contention: bool) -> Self {
+        Self { has_contention, ..Self::default() }
+    }
+
+    pub(crate) fn begin_thread(&mut self, thread: ThreadIndex) {
+        self.open.clear();
+        self.jumped = None;
+        self.steps.push((thread, Vec::new()));
+    }
+
+    /// Whether the next call is of interest, whatever it is.
+    #[inline]
+    pub(crate) fn wants_next(&self) -> bool {
+        self.jumped.is_some()
+    }
+
+    #[inline]
+    pub(crate) fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    pub(crate) fn open(&mut self, thread: ThreadIndex, opened: &Opened, detail: Option<&EventDetail>) {
+        if let Some((mut open, depth)) = self.jumped.take()
+            && depth == opened.depth
+            && opened.is_frame
+        {
+            open.in_seq = opened.seq;
+            self.open.push(open);
+        }
+        let is_of_interest = matches!(opened.role, Role::Sync(_) | Role::ThreadJoin | Role::ThreadJoinInt);
+        if !is_of_interest || !opened.is_frame {
+            return;
+        }
+        let argument = |index: usize| detail.map_or(NONE, |detail| detail.registers[index]);
+        let is_futex = opened.role == Role::Sync(SyncCall::System);
+        // Of other system calls nothing is kept.
+        if is_futex && argument(0) != FUTEX {
+            return;
+        }
+        let first = usize::from(is_futex);
+        let object = argument(first);
+        let outer = Outer { role: opened.role, seq: opened.seq, start: opened.start, object };
+        let outer = self.open.first().map_or(outer, |open| open.outer);
+        let call = match opened.role {
+            Role::Sync(call) if detail.is_some() || matches!(call, SyncCall::Sleep | SyncCall::Input) => {
+                let mut words = [NONE; 4];
+                let read = detail.map_or(&[][..], |detail| &detail.words);
+                words.iter_mut().zip(read).for_each(|(word, read)| *word = *read);
+                self.calls.push(ObservedCall {
+                    thread,
+                    outer: self.open.first().map(|open| open.outer),
+                    seq: opened.seq,
+                    call,
+                    start: opened.start,
+                    end: opened.start,
+                    outcome: Outcome::default(),
+                    has_closed: false,
+                    arguments: [object, argument(first + 1), argument(first + 2)],
+                    words,
+                    result: NONE,
+                });
+                Some(self.calls.len() - 1)
+            }
+            _ => None,
+        };
+        let is_path = matches!(opened.role, Role::Sync(SyncCall::FutexWait | SyncCall::FutexWake));
+        if let Some(around) = self.open.first_mut().filter(|_| is_path) {
+            around.object = object;
+        }
+        self.open.push(Open {
+            in_seq: opened.seq,
+            outer,
+            role: opened.role,
+            start: opened.start,
+            seq: opened.seq,
+            call,
+            mutex: argument(1),
+            object: NONE,
+        });
+    }
+
+    pub(crate) fn close(&mut self, closed: &Closed, mut detail: impl FnMut() -> Option<EventDetail>) {
+        while let Some(open) = self.open.pop_if(|open| open.in_seq == closed.seq) {
+            let end = closed.end();
+            let is_short = open.role == Role::Sync(SyncCall::Input) && closed.duration < SHORT_INPUT;
+            if is_short && open.call.is_some() && open.call == self.calls.len().checked_sub(1) {
+                self.calls.pop();
+            } else if let Some(call) = open.call.and_then(|at| self.calls.get_mut(at)) {
+                (call.end, call.outcome, call.has_closed) = (end, closed.outcome, true);
+                call.result = detail().map_or(NONE, |detail| detail.registers[0]);
+            }
+            if closed.outcome.reason == Reason::TailCall {
+                self.jumped = Some((open, closed.depth));
+            } else if self.has_contention && self.open.is_empty() {
+                self.note_steps(&open, end, closed.outcome.status == Status::Completed);
+            }
+        }
+    }
+
+    /// Notes what a call of the program did to locks.
+    fn note_steps(&mut self, open: &Open, end: TraceNanos, has_returned: bool) {
+        let Some((_, steps)) = self.steps.last_mut().filter(|(_, steps)| steps.len() < MOST_STEPS) else { return };
+        let (seq, start) = (open.seq, open.start);
+        let step = |what, is_read_write| LockStep { seq, start, end, what, is_read_write, object: open.object };
+        match open.role {
+            Role::Sync(SyncCall::Lock) if has_returned => steps.push(step(Step::Taken, false)),
+            Role::Sync(SyncCall::TimedLock | SyncCall::TryLock) if has_returned => {
+                steps.push(step(Step::Tried, false));
+            }
+            Role::Sync(SyncCall::Unlock) => steps.push(step(Step::LetGo, false)),
+            Role::Sync(SyncCall::ConditionWait | SyncCall::TimedConditionWait) => {
+                let object = open.mutex;
+                steps.push(LockStep { object, end: start, ..step(Step::LetGo, false) });
+                if has_returned {
+                    steps.push(LockStep { object, ..step(Step::Taken, false) });
+                }
+            }
+            Role::Sync(SyncCall::ReadLock | SyncCall::WriteLock) if has_returned => {
+                steps.push(LockStep { object: NONE, ..step(Step::Taken, true) });
+            }
+            Role::Sync(SyncCall::TryReadWriteLock) if has_returned => {
+                steps.push(LockStep { object: NONE, ..step(Step::Tried, true) });
+            }
+            Role::Sync(SyncCall::ReadWriteUnlock) => steps.push(LockStep { object: NONE, ..step(Step::LetGo, true) }),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! Makes waits of the calls: finds who held what was waited for, and who ended each wait.
+
+use std::collections::HashMap;
+
+use ada_event::{EventSeq, ThreadId, TraceNanos};
+
+use super::books::{Books, TakenBy};
+use super::call::{LockStep, MOST_STEPS, ObservedCall, SyncCalls};
+use super::wakes::{Wake, Wakes, WokenBy};
+use super::{Doubt, Doubts, WaitKind, WaitSpan};
+use crate::NONE;
+use crate::concurrency::Loss;
+use crate::outcome::{Reason, Status};
+use crate::pthread::PthreadSpan;
+use crate::replay::{ProcessEnd, ReplayOptions};
+use crate::role::{Role, SyncCall};
+use crate::thread_index::ThreadIndex;
+
+/// More waits than this are not kept.
+const MOST_WAITS: usize = 4_000_000;
+/// Of a program that goes on, what is this young, in nanoseconds, may have ended by the time its thread's events were read.
+const RECENT: u64 = 200_000_000;
+/// What a timed wait gives back that nobody ended.
+const TIMED_OUT: u32 = 110;
+/// Bytes of a condition variable and of a read-write lock of glibc.
+const CONDITION_BYTES: u64 = 48;
+const READ_WRITE_BYTES: u64 = 56;
+
+/// What else is known of the process.
+pub(crate) struct Known<'a> {
+    /// The operating system's ids of the threads.
+    pub(crate) ids: &'a [ThreadId],
+    pub(crate) threads: &'a [PthreadSpan],
+    pub(crate) losses: &'a [Loss],
+    /// Whether every lock that is let go of is recorded.
+    pub(crate) sees_unlocks: bool,
+    pub(crate) options: &'a ReplayOptions,
+}
+
+/// Makes the waits, by their starts; and how many were not kept.
+pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> (Vec<WaitSpan>, u64) {
+    let mut calls = Vec::new();
+    let mut steps: HashMap<ThreadIndex, Vec<LockStep>> = HashMap::new();
+    for part in parts {
+        calls.extend(part.calls);
+        steps.extend(part.steps);
+    }
+    if calls.is_empty() {
+        return (Vec::new(), 0);
+    }
+    calls.sort_unstable_by_key(|call: &ObservedCall| (call.start, call.thread, call.seq));
+    let (wakes, woken_times) = (wakes_of(&calls), woken_times(&calls));
+    let mut waits: Vec<Found> = calls.iter().filter_map(|call| wait_of(call, &woken_times, &wakes)).collect();
+    for found in waits.iter_mut().filter(|found| found.wait.is_open()) {
+        // The thread makes no event at its end.
+        found.wait.end = found.wait.end.max(known.options.end_time);
+    }
+    let left_out = waits.len().saturating_sub(MOST_WAITS);
+    waits.truncate(MOST_WAITS);
+    let mut correlator = Correlator {
+        known,
+        by_id: known.ids.iter().zip(0..).map(|(id, index)| (*id, ThreadIndex(index))).collect(),
+        books: steps.iter().map(|(thread, steps)| (*thread, Books::new(steps))).collect(),
+        steps: &steps,
+        losses: by_thread(known.losses),
+        lives: lives_of(known.threads),
+        wakes,
+    };
+    waits.iter_mut().for_each(|found| correlator.find_holder(&mut found.wait));
+    // A signal wakes one of those that wait: the order in which they went on says which.
+    let mut order: Vec<usize> = (0..waits.len()).collect();
+    order.sort_by_key(|at| waits[*at].woken);
+    for at in order {
+        correlator.find_waker(&mut waits[at]);
+    }
+    (waits.into_iter().map(|found| found.wait).collect(), left_out as u64)
+}
+
+/// A wait that was found.
+struct Found {
+    wait: WaitSpan,
+    /// When what the program called began: whoever ends the wait may come before the thread sleeps.
+    asked: TraceNanos,
+    /// When it was over, and only a mutex was to be taken again.
+    woken: TraceNanos,
+    /// Whether it gave up.
+    has_timed_out: bool,
+}
+
+/// The calls that end waits.
+fn wakes_of(calls: &[ObservedCall]) -> Wakes {
+    let mut wakes = Wakes::default();
+    for call in calls {
+        let room = match call.call {
+            SyncCall::Signal | SyncCall::Post | SyncCall::FutexWake => 1,
+            SyncCall::Broadcast | SyncCall::Barrier | SyncCall::ReadWriteUnlock => u64::MAX,
+            SyncCall::System if is_wake(call.arguments[1]) => call.arguments[2],
+            _ => continue,
+        };
+        let (seq, start) = call.outer.map_or((call.seq, call.start), |outer| (outer.seq, outer.start));
+        // What a wait for a condition lets go of is let go of at its beginning.
+        let is_within = call.outer.is_none_or(|outer| outer.start <= call.start);
+        if is_within && call.arguments[0] != NONE {
+            wakes.add(call.arguments[0], Wake { thread: call.thread, seq, start, end: call.end, room });
+        }
+    }
+    wakes.sort();
+    wakes
+}
+
+/// Of the kernel's commands for futexes.
+fn is_wake(command: u64) -> bool {
+    const WAKE: u64 = 1;
+    const WAKE_BITSET: u64 = 10;
+    matches!(command & 0x7f, WAKE | WAKE_BITSET)
+}
+
+fn is_wait(command: u64) -> bool {
+    const WAIT: u64 = 0;
+    const WAIT_BITSET: u64 = 9;
+    matches!(command & 0x7f, WAIT | WAIT_BITSET)
+}
+
+/// The wait that a call is.
+fn wait_of(
+    call: &ObservedCall,
+    woken_times: &HashMap<(ThreadIndex, EventSeq), TraceNanos>,
+    wakes: &Wakes,
+) -> Option<Found> {
+    let outer = call.outer;
+    let mut is_timed = call.call.is_timed() || outer.is_some_and(|outer| is_timed(outer.role));
+    let mut woken = call.end;
+    let (mut object, mut mutex) = (call.arguments[0], NONE);
+    let kind = match call.call {
+        SyncCall::FutexWait => match outer.map(|outer| outer.role) {
+            Some(Role::Sync(SyncCall::Lock | SyncCall::TimedLock)) => WaitKind::Mutex,
+            Some(Role::Sync(SyncCall::SemaphoreWait | SyncCall::TimedSemaphoreWait)) => WaitKind::Semaphore,
+            Some(Role::Sync(SyncCall::ReadLock | SyncCall::WriteLock | SyncCall::TryReadWriteLock)) => {
+                object = wakes.object_around(object, READ_WRITE_BYTES).unwrap_or_else(|| read_write_lock(call));
+                WaitKind::ReadWriteLock
+            }
+            Some(Role::Sync(SyncCall::ConditionWait | SyncCall::TimedConditionWait)) => {
+                // The condition's own word is a part of that wait; the mutex is taken again behind it.
+                let condition = outer.map_or(NONE, |outer| outer.object);
+                if condition == NONE || object.wrapping_sub(condition) < CONDITION_BYTES {
+                    return None;
+                }
+                is_timed = false;
+                WaitKind::Mutex
+            }
+            Some(Role::Sync(SyncCall::Barrier)) => return None,
+            Some(Role::ThreadJoin | Role::ThreadJoinInt) => {
+                object = outer.map_or(NONE, |outer| outer.object);
+                WaitKind::Join
+            }
+            _ => WaitKind::Futex,
+        },
+        SyncCall::ConditionWait | SyncCall::TimedConditionWait => {
+            mutex = call.arguments[1];
+            woken = woken_times.get(&(call.thread, call.seq)).copied().unwrap_or(call.end);
+            WaitKind::Condition
+        }
+        SyncCall::Barrier => WaitKind::Barrier,
+        SyncCall::System if is_wait(call.arguments[1]) => WaitKind::Futex,
+        SyncCall::Sleep if outer.is_none() => WaitKind::Sleep,
+        SyncCall::Input if outer.is_none() => {
+            // It is a descriptor, if anything; most calls have no registers.
+            object = NONE;
+            WaitKind::Input
+        }
+        _ => return None,
+    };
+    let has_ended = match (call.outcome.status, call.outcome.reason) {
+        _ if !call.has_closed => NONE,
+        (_, Reason::Dropped | Reason::AttachedMidway) => NONE,
+        (Status::Open, _) | (_, Reason::ProcessExit | Reason::Crash) => 0,
+        _ => 1,
+    };
+    let wait = WaitSpan {
+        thread: call.thread,
+        seq: outer.map_or(call.seq, |outer| outer.seq),
+        start: call.start,
+        end: call.end.max(call.start),
+        has_ended,
+        kind: kind as u64,
+        is_timed: u64::from(is_timed),
+        object: if kind == WaitKind::Sleep { NONE } else { object },
+        mutex,
+        holder_tid: owner(kind, call, object),
+        doubts: 0,
+        ..WaitSpan::default()
+    };
+    let asked = outer.map_or(call.start, |outer| outer.start);
+    Some(Found { wait, asked, woken, has_timed_out: is_timed && call.result as u32 == TIMED_OUT })
+}
+
+fn is_timed(role: Role) -> bool {
+    matches!(role, Role::Sync(call) if call.is_timed())
+}
+
+/// When the last wait on a condition's own words was over, by the call that it is inside.
+fn woken_times(calls: &[ObservedCall]) -> HashMap<(ThreadIndex, EventSeq), TraceNanos> {
+    let mut times = HashMap::new();
+    for call in calls.iter().filter(|call| call.call == SyncCall::FutexWait) {
+        if let Some(outer) = call.outer
+            && call.arguments[0].wrapping_sub(outer.object) < CONDITION_BYTES
+        {
+            let time: &mut TraceNanos = times.entry((call.thread, outer.seq)).or_insert(call.end);
+            *time = (*time).max(call.end);
+        }
+    }
+    times
+}
+
+/// Where a read-write lock of glibc begins, by the word in it that is waited on. Locks lie at multiples of eight.
+fn read_write_lock(call: &ObservedCall) -> u64 {
+    /// Of `__wrphase_futex` and `__writers_futex`.
+    const PHASE: u64 = 8;
+    const WRITERS: u64 = 12;
+    let word = call.arguments[0];
+    word.wrapping_sub(if word.is_multiple_of(8) { PHASE } else { WRITERS })
+}
+
+/// Whom a lock names as its owner, when a wait for it begins.
+fn owner(kind: WaitKind, call: &ObservedCall, object: u64) -> Option<ThreadId> {
+    let at = match kind {
+        WaitKind::Mutex => 8,
+        WaitKind::ReadWriteLock => 24_u64.checked_sub(call.arguments[0].wrapping_sub(object))?,
+        _ => return None,
+    };
+    let word = call.words.get(at as usize / 8).copied().filter(|word| *word != NONE)?;
+    let half = if at.is_multiple_of(8) { word as u32 } else { (word >> 32) as u32 };
+    (half != 0).then_some(ThreadId(half))
+}
+
+struct Correlator<'a> {
+    known: &'a Known<'a>,
+    by_id: HashMap<ThreadId, ThreadIndex>,
+    books: HashMap<ThreadIndex, Books<'a>>,
+    steps: &'a HashMap<ThreadIndex, Vec<LockStep>>,
+    losses: HashMap<ThreadIndex, Vec<Loss>>,
+    /// How many threads had the same id, one after the other.
+    lives: HashMap<ThreadIndex, usize>,
+    wakes: Wakes,
+}
+
+fn by_thread(losses: &[Loss]) -> HashMap<ThreadIndex, Vec<Loss>> {
+    let mut by_thread: HashMap<ThreadIndex, Vec<Loss>> = HashMap::new();
+    losses.iter().for_each(|loss| by_thread.entry(loss.thread).or_default().push(*loss));
+    by_thread
+}
+
+fn lives_of(threads: &[PthreadSpan]) -> HashMap<ThreadIndex, usize> {
+    let mut lives = HashMap::new();
+    threads.iter().for_each(|span| *lives.entry(span.thread).or_default() += 1);
+    lives
+}
+
+impl Correlator<'_> {
+    fn find_holder(&mut self, wait: &mut WaitSpan) {
+        let mut doubts = Doubts(wait.doubts);
+        let is_read_write = wait.kind() == WaitKind::ReadWriteLock;
+        match wait.kind() {
+            WaitKind::Mutex | WaitKind::ReadWriteLock => {}
+            WaitKind::Join => {
+                let joined = self.known.threads.iter().rev();
+                let joined = joined.filter(|it| it.handle == wait.object && it.handle != NONE);
+                wait.holder =
+                    joined.filter(|it| it.create_time.is_none_or(|at| at <= wait.start)).map(|it| it.thread).next();
+                return;
+            }
+            _ => return,
+        }
+        match wait.holder_tid.map(|id| self.by_id.get(&id).copied()) {
+            None => doubts.add(Doubt::NoOwner),
+            Some(None) => doubts.add(Doubt::UnknownOwner),
+            Some(Some(holder)) => {
+                wait.holder = Some(holder);
+                let books = self.books.get_mut(&holder);
+                match books.map_or(TakenBy::Nobody, |it| it.taken_by(wait.object, wait.start, is_read_write)) {
+                    TakenBy::Call(seq, since) => (wait.hold_seq, wait.hold_start) = (Some(seq), Some(since)),
+                    TakenBy::Several => doubts.add(Doubt::SeveralLocks),
+                    TakenBy::Nobody => doubts.add(Doubt::NoLockCall),
+                }
+                if wait.is_open() && self.may_have_released(holder, wait, is_read_write) {
+                    doubts.add(Doubt::MayBeReleased);
+                }
+                if self.loses(holder, wait) {
+                    doubts.add(Doubt::Dropped);
+                }
+            }
+        }
+        wait.doubts = doubts.0;
+    }
+
+    fn may_have_released(&self, holder: ThreadIndex, wait: &WaitSpan, is_read_write: bool) -> bool {
+        let is_complete = self.steps.get(&holder).is_some_and(|steps| steps.len() < MOST_STEPS);
+        // A thread that waits for itself cannot let go meanwhile.
+        let is_own = holder == wait.thread;
+        let books = self.books.get(&holder);
+        // What goes on runs on while its last events are read.
+        let is_recent = self.known.options.end == ProcessEnd::Alive && wait.duration() < RECENT;
+        // An id that was used again may have been another thread's when it took the lock.
+        let is_reused = self.lives.get(&holder).is_some_and(|lives| *lives > 1);
+        !self.known.sees_unlocks
+            || is_reused
+            || is_recent
+            || !is_complete
+            || self.loses(holder, wait)
+            || !is_own && books.is_none_or(|it| it.may_have_released(wait.object, wait.start, is_read_write))
+    }
+
+    fn loses(&self, thread: ThreadIndex, wait: &WaitSpan) -> bool {
+        let mut losses = self.losses.get(&thread).into_iter().flatten();
+        losses.any(|loss| loss.to > wait.start && loss.from <= wait.end)
+    }
+
+    fn find_waker(&mut self, found: &mut Found) {
+        let Found { wait, asked, woken, has_timed_out } = found;
+        let (asked, woken) = (*asked, *woken);
+        let mut doubts = Doubts(wait.doubts);
+        if wait.has_ended != 1 || *has_timed_out || matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input) {
+            return;
+        }
+        let (thread, object) = (wait.thread, wait.object);
+        let found = match wait.kind() {
+            WaitKind::Join => {
+                let ended = wait.holder.and_then(|holder| {
+                    self.known.threads.iter().rev().find(|it| it.thread == holder && it.start <= wait.end)
+                });
+                if let Some(ended) = ended {
+                    (wait.waker, wait.wake_time) = (Some(ended.thread), Some(ended.end.min(wait.end)));
+                    wait.wake_seq = ended.routine_close_seq;
+                }
+                return;
+            }
+            WaitKind::Mutex => match self.wakes.last(object, thread, asked, wait.end) {
+                WokenBy::Nobody => self.released_by_holder(wait),
+                found => found,
+            },
+            WaitKind::ReadWriteLock => self.wakes.last_of_several(object, thread, asked, woken),
+            WaitKind::Barrier => match self.wakes.last(object, thread, asked, woken) {
+                WokenBy::Call(last) if last.start >= wait.start => WokenBy::Call(last),
+                // The last one to come waits for nobody.
+                _ => return,
+            },
+            _ => self.wakes.take(object, thread, asked, woken),
+        };
+        let waker = match found {
+            WokenBy::Call(wake) => Some(wake),
+            WokenBy::Perhaps(wake) => {
+                doubts.add(Doubt::SeveralWakers);
+                Some(wake)
+            }
+            WokenBy::Nobody => {
+                doubts.add(Doubt::NoWaker);
+                None
+            }
+        };
+        if let Some(wake) = waker {
+            (wait.waker, wait.wake_seq, wait.wake_time) = (Some(wake.thread), Some(wake.seq), Some(wake.start));
+        }
+        wait.doubts = doubts.0;
+    }
+
+    /// A lock that was free by the time the thread would have slept: its holder let go of it, and had nobody to wake.
+    fn released_by_holder(&self, wait: &WaitSpan) -> WokenBy {
+        let Some((holder, books)) = wait.holder.and_then(|it| Some((it, self.books.get(&it)?))) else {
+            return WokenBy::Nobody;
+        };
+        let (one, _) = books.released_between(wait.object, (wait.start, wait.end), false);
+        one.map_or(WokenBy::Nobody, |step| {
+            WokenBy::Call(Wake { thread: holder, seq: step.seq, start: step.start, end: step.end, room: 0 })
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! Waits: for what, who held it, and who ended the wait.
+
+mod books;
+mod call;
+mod correlate;
+mod wakes;
+
+pub(crate) use call::{SyncCalls, has_contention};
+pub(crate) use correlate::{Known, correlate};
+
+use ada_event::{EventSeq, ThreadId, TraceNanos};
+
+use crate::thread_index::ThreadIndex;
+use crate::word_enum::word_enum;
+use crate::word_struct::word_struct;
+
+word_struct! {
+    /// One wait. [`crate::NONE`] where something is not known.
+    pub struct WaitSpan {
+        /// The thread that waited.
+        pub thread: ThreadIndex,
+        /// The call that the program made, by its opening event.
+        pub seq: EventSeq,
+        /// When the wait began.
+        pub start: TraceNanos,
+        /// When it ended, or the process did.
+        pub end: TraceNanos,
+        /// 1 if it ended, 0 if it had not when the process or the recording did, [`crate::NONE`] if events are missing.
+        pub has_ended: u64,
+        /// [`WaitKind`]'s number.
+        pub kind: u64,
+        /// 1 if it gives up after a while.
+        pub is_timed: u64,
+        /// The address of what was waited for; a thread's handle.
+        pub object: u64,
+        /// The mutex that a condition goes with.
+        pub mutex: u64,
+        /// The thread that held the object when the wait began.
+        pub holder: Option<ThreadIndex>,
+        /// The same as the operating system calls it: it may be no thread of this process.
+        pub holder_tid: Option<ThreadId>,
+        /// The call that took it, by its opening event.
+        pub hold_seq: Option<EventSeq>,
+        /// Since when it was held.
+        pub hold_start: Option<TraceNanos>,
+        /// The thread that ended the wait.
+        pub waker: Option<ThreadIndex>,
+        /// The call that did, by its opening event.
+        pub wake_seq: Option<EventSeq>,
+        /// When that was.
+        pub wake_time: Option<TraceNanos>,
+        /// [`Doubts`].
+        pub doubts: u64,
+    }
+}
+
+word_enum! {
+    /// What was waited for.
+    pub enum WaitKind {
+        /// A mutex.
+        Mutex = 0, "mutex";
+        /// A read-write lock.
+        ReadWriteLock = 1, "rwlock";
+        /// A condition variable.
+        Condition = 2, "condition";
+        /// A semaphore.
+        Semaphore = 3, "semaphore";
+        /// Other threads at a barrier.
+        Barrier = 4, "barrier";
+        /// The end of a thread.
+        Join = 5, "join";
+        /// A futex that nothing better is known of: of another library, or one of the C library's own locks.
+        Futex = 6, "futex";
+        /// Time to pass.
+        Sleep = 7, "sleep";
+        /// Input, room for output, or a child process, as far as the call's time shows.
+        Input = 8, "io";
+    }
+}
+
+word_enum! {
+    /// Why something about a wait is not known, or not for certain: a bit each.
+    pub enum Doubt {
+        /// The lock did not say who had it.
+        NoOwner = 0, "no_owner";
+        /// Who had it is no thread that was recorded.
+        UnknownOwner = 1, "unknown_owner";
+        /// The holder had taken several locks, and which of its calls took this one is not recorded.
+        SeveralLocks = 2, "several_locks";
+        /// No call that took it is recorded.
+        NoLockCall = 3, "no_lock_call";
+        /// Several calls may have ended the wait.
+        SeveralWakers = 4, "several_wakers";
+        /// No call that can have ended it is recorded.
+        NoWaker = 5, "no_waker";
+        /// The holder may have let go since.
+        MayBeReleased = 6, "may_be_released";
+        /// Events are missing.
+        Dropped = 7, "dropped";
+    }
+}
+
+/// A set of [`Doubt`]s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Doubts(pub u64);
+
+impl Doubts {
+    /// Adds one.
+    pub(crate) fn add(&mut self, doubt: Doubt) {
+        self.0 |= 1 << doubt as u64;
+    }
+
+    /// Whether it has one.
+    pub const fn has(self, doubt: Doubt) -> bool {
+        self.0 & 1 << doubt as u64 != 0
+    }
+
+    /// Those that it has.
+    pub fn iter(self) -> impl Iterator<Item = Doubt> {
+        Doubt::ALL.iter().copied().filter(move |doubt| self.has(*doubt))
+    }
+}
+
+impl WaitSpan {
+    pub(crate) fn is_consistent(&self, threads: usize) -> bool {
+        let may_exist = |thread: Option<ThreadIndex>| thread.is_none_or(|thread| thread.as_usize() < threads);
+        self.thread.as_usize() < threads
+            && may_exist(self.holder)
+            && may_exist(self.waker)
+            && WaitKind::from_number(self.kind).is_some()
+            && self.start <= self.end
+    }
+
+    /// What was waited for.
+    pub fn kind(&self) -> WaitKind {
+        WaitKind::from_number(self.kind).unwrap_or(WaitKind::Futex)
+    }
+
+    /// What is not certain.
+    pub fn doubts(&self) -> Doubts {
+        Doubts(self.doubts)
+    }
+
+    /// How long it took.
+    pub fn duration(&self) -> u64 {
+        self.end.since(self.start)
+    }
+
+    /// Whether it had not ended when the process or the recording did.
+    pub fn is_open(&self) -> bool {
+        self.has_ended == 0
+    }
+
+    /// Whether it cannot end before its holder lets go: that one is known, and has let go of nothing since.
+    pub fn is_blocked_by_holder(&self) -> bool {
+        self.is_open() && self.is_timed == 0 && self.holder.is_some() && !self.doubts().has(Doubt::MayBeReleased)
+    }
+}

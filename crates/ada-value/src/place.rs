@@ -1,0 +1,150 @@
+//! Where the System V calling convention puts arguments.
+
+use ada_ring::probe::Base;
+
+use crate::{Parameter, Prototype, Type};
+
+/// Where an argument is when a function is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the integer register of this number.
+    Register(usize),
+    /// In the vector register of this number.
+    Vector(usize),
+    /// In the integer register of this number, and in the next one.
+    Pair(usize),
+    /// So many bytes above the return slot.
+    Stack(i16),
+    /// A structure in several registers: from these of the integer and of the vector registers on.
+    Registers(usize, usize),
+    /// Nowhere that is known.
+    Elsewhere,
+}
+
+pub(crate) const REGISTERS: usize = 6;
+pub(crate) const VECTORS: usize = 8;
+const WORD: i16 = 8;
+
+/// The places of parameters, in their order. A result that is returned in memory takes the first register.
+pub(crate) fn places(parameters: &[Parameter], result: &Type) -> Vec<Place> {
+    let is_in_memory = matches!(result, Type::Aggregate { words, .. } if words.is_empty());
+    let (mut registers, mut vectors, mut above) = (usize::from(is_in_memory), 0, WORD);
+    let mut is_lost = *result == Type::Unknown;
+    let mut stack_is_lost = false;
+    let mut place = |ty: &Type| {
+        let ty = if let Type::OptimizedAway(ty) = ty { ty } else { ty };
+        is_lost |= *ty == Type::Unknown;
+        if is_lost {
+            return Place::Elsewhere;
+        }
+        if let Type::Slice { .. } | Type::Integer { bytes: 16, .. } = ty {
+            // Languages differ in what they do where only one register is left.
+            is_lost = registers + 2 > REGISTERS;
+            registers += 2;
+            return if is_lost { Place::Elsewhere } else { Place::Pair(registers - 2) };
+        }
+        if let Type::Aggregate { bytes, words, .. } = ty {
+            let integers = words.chars().filter(|kind| *kind == 'I').count();
+            let others = words.len() - integers;
+            if !words.is_empty() && registers + integers <= REGISTERS && vectors + others <= VECTORS {
+                let first = Place::Registers(registers, vectors);
+                (registers, vectors) = (registers + integers, vectors + others);
+                return first;
+            }
+            // One of 16 bytes or more may be at a multiple of them, or not.
+            stack_is_lost |= bytes % 16 == 0 && (above - WORD) % 16 != 0;
+            let at = above;
+            above = above.saturating_add(i16::try_from(bytes.next_multiple_of(8)).unwrap_or(i16::MAX));
+            return if stack_is_lost { Place::Elsewhere } else { Place::Stack(at) };
+        }
+        if ty.is_in_vector() && vectors < VECTORS {
+            vectors += 1;
+            return Place::Vector(vectors - 1);
+        }
+        let bytes = if let Type::Float(16) = ty { 16 } else { WORD };
+        if !matches!(ty, Type::Float(_)) && registers < REGISTERS {
+            registers += 1;
+            return Place::Register(registers - 1);
+        }
+        // Behind the return address, what has 16 bytes is at a multiple of them.
+        if bytes == 16 && (above - WORD) % 16 != 0 {
+            above = above.saturating_add(WORD);
+        }
+        let at = above;
+        above = above.saturating_add(bytes);
+        if stack_is_lost { Place::Elsewhere } else { Place::Stack(at) }
+    };
+    parameters.iter().map(|parameter| place(&parameter.ty)).collect()
+}
+
+impl Prototype {
+    /// The vector register that holds a parameter's argument when the function is entered, if one does, by its number.
+    pub fn vector_of(&self, parameter: usize) -> Option<usize> {
+        match places(&self.parameters, &self.result).get(parameter) {
+            Some(Place::Vector(number)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The integer register that holds a parameter's argument when the function is entered, if one does, by its number.
+    pub fn register_of(&self, parameter: usize) -> Option<usize> {
+        match places(&self.parameters, &self.result).get(parameter) {
+            Some(Place::Register(number)) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl Place {
+    /// What memory reads that start from it start from.
+    pub(crate) fn base(self) -> Option<Base> {
+        match self {
+            Self::Register(number) => Base::from_number(number),
+            Self::Pair(_) | Self::Vector(_) | Self::Stack(_) | Self::Registers(..) | Self::Elsewhere => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places_of(types: &[Type]) -> Vec<Place> {
+        let parameter = |ty: &Type| Parameter { name: String::new(), ty: ty.clone(), condition: None };
+        places(&types.iter().map(parameter).collect::<Vec<_>>(), &Type::Void)
+    }
+
+    #[test]
+    fn registers_are_used_up_before_the_stack() {
+        let integer = Type::integer(true, 4);
+        let mut types = vec![integer.clone(); 8];
+        types.insert(3, Type::Float(8));
+        let places = places_of(&types);
+        assert_eq!(places[3], Place::Vector(0));
+        assert_eq!(places[4], Place::Register(3));
+        assert_eq!(places[7..], [Place::Stack(8), Place::Stack(16)]);
+    }
+
+    #[test]
+    fn structures_take_as_many_registers_as_they_have_words() {
+        let integer = Type::integer(true, 8);
+        let aggregate = |bytes, words: &str| Type::Aggregate { bytes, words: words.to_owned(), fields: Vec::new() };
+        let types = [aggregate(16, "II"), integer.clone(), aggregate(24, ""), aggregate(16, "IV"), integer.clone()];
+        assert_eq!(
+            places_of(&types)[1..],
+            [Place::Register(2), Place::Stack(8), Place::Registers(3, 0), Place::Register(4)]
+        );
+        let parameter = Parameter { name: String::new(), ty: integer.clone(), condition: None };
+        assert_eq!(places(&[parameter], &aggregate(24, "")), [Place::Register(1)]);
+        let slice = Type::Slice { is_length_first: false };
+        assert_eq!(places_of(&[slice, integer.clone()]), [Place::Pair(0), Place::Register(2)]);
+        assert_eq!(places_of(&[Type::Unknown, integer]), [Place::Elsewhere; 2]);
+    }
+
+    #[test]
+    fn long_doubles_are_on_the_stack_and_aligned() {
+        let mut types = vec![Type::integer(true, 8); 7];
+        types.extend([Type::Float(16), Type::integer(true, 8)]);
+        assert_eq!(places_of(&types)[6..], [Place::Stack(8), Place::Stack(24), Place::Stack(40)]);
+    }
+}

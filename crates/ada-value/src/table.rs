@@ -1,0 +1,83 @@
+//! The prototypes that are known by name: those of the C library.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::{Prototype, notation};
+
+/// A function of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// What it takes and gives.
+    pub prototype: &'static Prototype,
+    /// Whether it is captured unless the user says otherwise.
+    pub is_captured_by_default: bool,
+}
+
+const LINES: &str = include_str!("prototypes.txt");
+
+static TABLE: LazyLock<HashMap<&'static str, (Prototype, bool)>> = LazyLock::new(|| {
+    let lines = LINES.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let known = lines.filter_map(|line| {
+        let (line, is_default) = line.strip_prefix("+ ").map_or((line, false), |line| (line, true));
+        Some((line.split('(').next()?, (notation::parse(line).ok()?, is_default)))
+    });
+    known.collect()
+});
+
+/// What is known of the C library's function of this name, or of the one that it is an implementation of: `__strlen_avx2`.
+pub fn known(name: &str) -> Option<Known> {
+    let implemented = || name.strip_prefix("__").and_then(|name| TABLE.get(implementation_of(name)?));
+    let (prototype, is_captured_by_default) = TABLE.get(name).or_else(implemented)?;
+    Some(Known { prototype, is_captured_by_default: *is_captured_by_default })
+}
+
+/// The name before that of the processor's extension.
+fn implementation_of(name: &str) -> Option<&str> {
+    const EXTENSIONS: [&str; 5] = ["_sse", "_ssse", "_avx", "_evex", "_erms"];
+    let start = EXTENSIONS.into_iter().filter_map(|extension| name.find(extension)).min()?;
+    Some(&name[..start])
+}
+
+/// Whether a file of this name is the C library, or a part of it. Others have functions of the same names with another meaning.
+pub fn is_c_library(file: &str) -> bool {
+    let is_part = |name: &&str| file.strip_prefix(*name).is_some_and(|rest| rest.starts_with(['.', '-']));
+    file.contains(".so") && ["libc", "libpthread", "libm", "libdl", "librt", "ld-musl"].iter().any(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_c_library_is_known_by_its_name() {
+        for file in ["libc.so.6", "libc-2.31.so", "libm.so.6", "ld-musl-x86_64.so.1", "libc.musl-x86_64.so.1"] {
+            assert!(is_c_library(file), "{file}");
+        }
+        for file in ["libcurl.so.4", "libc", "libmagic.so.1", "a.out", "libcap.so.2"] {
+            assert!(!is_c_library(file), "{file}");
+        }
+    }
+
+    #[test]
+    fn every_line_is_a_prototype_of_a_name_of_its_own() {
+        let lines: Vec<&str> = LINES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        for line in &lines {
+            let written = line.strip_prefix("+ ").unwrap_or(line);
+            assert_eq!(notation::parse(written).map(|prototype| prototype.to_string()).as_deref(), Ok(written));
+        }
+        assert_eq!(TABLE.len(), lines.len());
+    }
+
+    #[test]
+    fn what_is_called_all_the_time_is_not_captured_by_default() {
+        assert!(known("open").is_some_and(|known| known.is_captured_by_default));
+        for name in ["malloc", "free", "strlen", "memcpy", "read", "write", "pthread_mutex_lock", "strcmp"] {
+            assert!(known(name).is_some_and(|known| !known.is_captured_by_default));
+        }
+        assert!(known("my_open").is_none() && known("strlen_avx2").is_none());
+        for (name, of) in [("__strlen_evex512", "strlen"), ("__memcpy_avx_unaligned_erms", "memcpy")] {
+            assert_eq!(known(name).map(|known| known.prototype.name.as_str()), Some(of));
+        }
+    }
+}

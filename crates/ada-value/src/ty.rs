@@ -1,0 +1,145 @@
+//! Types, as far as capturing and showing a value needs them.
+
+use crate::name_set::NameSet;
+
+/// A type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// No value.
+    Void,
+    /// An integer.
+    Integer {
+        /// Whether it has a sign.
+        is_signed: bool,
+        /// How many bytes it has: 1, 2, 4, 8 or 16.
+        bytes: u8,
+        /// How it is written.
+        style: Style,
+    },
+    /// True or false.
+    Bool,
+    /// A character.
+    Char,
+    /// A number with a fraction, of 4, 8 or 16 bytes. One of 16 is x87's.
+    Float(u8),
+    /// A pointer to a text that ends with a zero.
+    Text,
+    /// A pointer to bytes, and how many there are.
+    Bytes(Length),
+    /// A pointer to a socket's address, and how many bytes it has.
+    Address(Length),
+    /// A pointer to a value. `is_out` where the function writes it: it is read when the function returns.
+    Reference {
+        /// What is there.
+        to: Box<Type>,
+        /// Whether the function writes it.
+        is_out: bool,
+    },
+    /// A pointer to whatever it is.
+    Pointer,
+    /// A pointer to a function.
+    Code,
+    /// A number whose values have names.
+    Named(&'static NameSet),
+    /// An enumeration of the program's.
+    Enum {
+        /// Whether its numbers have a sign.
+        is_signed: bool,
+        /// Its bytes.
+        bytes: u8,
+        /// Its values and their names.
+        names: Vec<(i64, String)>,
+    },
+    /// Rust's `&str`, in two words: where it is, and how long; or C++'s `std::string_view`, where these are the other way round.
+    Slice {
+        /// Whether the length is the first.
+        is_length_first: bool,
+    },
+    /// A pointer or reference to C++'s `std::string`, whose first word points at its text.
+    StringReference,
+    /// A structure that is passed in registers of these kinds, a letter for each word: `I` integer, `V` vector; or, with none, in
+    /// memory.
+    Aggregate {
+        /// Its bytes.
+        bytes: u32,
+        /// The kinds of registers.
+        words: String,
+        /// What is in it, as far as that is known.
+        fields: Vec<Field>,
+    },
+    /// So many characters in a row, in a structure.
+    Characters(u32),
+    /// Something of which is not even known where it is, nor where what follows it is.
+    Unknown,
+    /// A pointer that the user does not want to be followed.
+    Redacted,
+    /// Something that the compiler has done away with, or that is elsewhere than the calling convention says.
+    OptimizedAway(Box<Type>),
+}
+
+/// A field of a structure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// How many bytes into the structure it begins.
+    pub offset: u32,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// How an integer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// As people count.
+    Decimal,
+    /// Addresses and bits.
+    Hex,
+    /// Permissions.
+    Octal,
+    /// A file descriptor.
+    Descriptor,
+}
+
+/// What says how long something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// The parameter of this number.
+    Parameter(usize),
+    /// What the function gives back.
+    Result,
+}
+
+impl Type {
+    /// An integer.
+    pub const fn integer(is_signed: bool, bytes: u8) -> Self {
+        Self::Integer { is_signed, bytes, style: Style::Decimal }
+    }
+
+    /// How many bytes a value of it has within a structure; none where that is not known.
+    pub(crate) fn bytes(&self) -> Option<u32> {
+        match self {
+            Self::Integer { bytes, .. } | Self::Enum { bytes, .. } | Self::Float(bytes) => Some((*bytes).into()),
+            Self::Bool | Self::Char => Some(1),
+            Self::Named(_) => Some(4),
+            Self::Characters(bytes) | Self::Aggregate { bytes, .. } => Some(*bytes),
+            ty if ty.is_passed_as_pointer() => Some(8),
+            _ => None,
+        }
+    }
+
+    /// Whether a value is passed in a vector register.
+    pub(crate) fn is_in_vector(&self) -> bool {
+        matches!(self, Self::Float(4 | 8))
+    }
+
+    /// Whether it is a pointer, in one word.
+    pub fn is_passed_as_pointer(&self) -> bool {
+        self.is_captured() || matches!(self, Self::Pointer | Self::Code | Self::Redacted)
+    }
+
+    /// Whether it points at something that is captured.
+    pub(crate) fn is_captured(&self) -> bool {
+        matches!(self, Self::Text | Self::StringReference | Self::Bytes(_) | Self::Address(_) | Self::Reference { .. })
+    }
+}

@@ -1,0 +1,51 @@
+//! What may be wrong, before anything else.
+
+use std::path::Path;
+
+use ada_query::findings::{Finding, advice};
+
+use crate::analysis::{Ink, OpenedSession, Out, short_name};
+
+/// More than these are for who asks.
+const MOST: usize = 5;
+
+pub(super) fn print(
+    opened: &OpenedSession,
+    out: &mut Out,
+    findings: &[Finding],
+    session: Option<&Path>,
+    limit: usize,
+) -> anyhow::Result<()> {
+    let terminal = out.terminal();
+    // A command has to say which session, if this one had to.
+    let of_session = session.map_or_else(String::new, |path| format!(" {}", path.display()));
+    let has_several = opened.processes().len() > 1;
+    out.title("What stands out")?;
+    if findings.is_empty() {
+        return out.line("Nothing: no crash, no hang, no leak, no call much slower than others.");
+    }
+    let shown = &findings[..findings.len().min(MOST).min(limit.max(1))];
+    for (number, it) in (1..).zip(shown) {
+        let advice = advice(it);
+        let ink = if advice.certainty == "possible" { Ink::Doubtful } else { Ink::Bad };
+        let pid = if has_several { format!(" (pid {})", it.pid) } else { String::new() };
+        let mut title = format!("{} ({}): {}{pid}", it.kind.replace('_', " "), advice.certainty, it.title);
+        for name in it.function.as_deref().into_iter().chain(it.facts["outlier"].as_str()) {
+            title = title.replace(name, &short_name(name, terminal.width / 2));
+        }
+        for (at, line) in terminal.wrap(&title, 4).iter().enumerate() {
+            let before = if at == 0 { format!("{number:>2}. ") } else { "    ".to_owned() };
+            out.line(&format!("{before}{}", terminal.ink(ink, line)))?;
+        }
+        for line in terminal.wrap(&format!("{} {}", it.rationale, advice.what_to_do), 4) {
+            out.line(&format!("    {line}"))?;
+        }
+        let next = format!("{}{of_session}", advice.next);
+        out.line(&format!("    next: {}", terminal.ink(Ink::Typed, &next)))?;
+    }
+    if findings.len() > shown.len() {
+        let words = format!("and {} more: ada ask findings{of_session}", findings.len() - shown.len());
+        out.line(&words)?;
+    }
+    Ok(())
+}

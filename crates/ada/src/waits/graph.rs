@@ -1,0 +1,84 @@
+//! Who waited for whom at a moment.
+
+use ada_event::TraceNanos;
+use ada_query::waits::{CallPlaces, blocked_at, deadlocks, object_name, to_json as wait_json};
+use ada_span::ThreadIndex;
+use ada_span::wait::WaitSpan;
+use serde_json::{Value, json};
+
+use crate::analysis::{Moment, OpenedSession, Out, counted, nanoseconds, thread_title};
+
+/// The moment on the trace's clock; the end where nothing was asked for.
+fn moment(opened: &OpenedSession, at: Option<Moment>) -> TraceNanos {
+    at.map_or(TraceNanos::MAX, |at| at.on_clock(opened.trace().start()))
+}
+
+pub(super) fn print(opened: &OpenedSession, at: Option<Moment>, out: &mut Out) -> anyhow::Result<()> {
+    let time = moment(opened, at);
+    let start = opened.trace().start();
+    for (number, process) in opened.processes().iter().enumerate() {
+        let blocked = blocked_at(process, time);
+        if blocked.is_empty() {
+            continue;
+        }
+        let when = match at {
+            None => "At the end".to_owned(),
+            Some(_) => format!("{} after the beginning", nanoseconds(time.since(start))),
+        };
+        out.line("")?;
+        out.line(&format!("{when}, {} of process {} waited:", counted(blocked.len() as u64, "thread"), process.pid))?;
+        let places = CallPlaces::of_waits(opened.trace(), process, blocked.values())?;
+        for wait in blocked.values() {
+            out.line(&format!("  {}", sentence(opened, number, wait, &places, time)))?;
+        }
+        for circle in deadlocks(process).iter().filter(|circle| circle.0.iter().all(|wait| wait.start <= time)) {
+            let threads: Vec<String> = circle.0.iter().map(|it| process.thread_id(it.thread).to_string()).collect();
+            out.line(&format!("  deadlock: threads {} wait for each other", threads.join(", ")))?;
+        }
+    }
+    Ok(())
+}
+
+/// `thread 12 (worker) waits for mutex 0x… in lock_both since 1.2 ms; thread 13 (clerk) holds it since 1.1 ms, from take`.
+fn sentence(opened: &OpenedSession, number: usize, wait: &WaitSpan, places: &CallPlaces, time: TraceNanos) -> String {
+    let process = &opened.processes()[number];
+    let start = opened.trace().start();
+    let name = |thread: ThreadIndex| {
+        format!("thread {} ({})", process.thread_id(thread), thread_title(opened, number, thread))
+    };
+    let object = object_name(process, wait).map(|object| format!(" {object}")).unwrap_or_default();
+    let place = places.name(process, wait.thread, wait.seq).map(|place| format!(" in {place}")).unwrap_or_default();
+    let by_then = wait.end.min(time).since(wait.start);
+    let mut words =
+        format!("{} waits for {}{object}{place}, {} by then", name(wait.thread), wait.kind(), nanoseconds(by_then));
+    match wait.holder {
+        Some(_) if wait.kind() == ada_span::wait::WaitKind::Join => {}
+        Some(holder) => {
+            words.push_str(&format!("; {} holds it", name(holder)));
+            if let Some(since) = wait.hold_start {
+                words.push_str(&format!(" since {}", nanoseconds(since.since(start))));
+            }
+            if let Some(place) = wait.hold_seq.and_then(|seq| places.name(process, holder, seq)) {
+                words.push_str(&format!(", from {place}"));
+            }
+        }
+        None => words.extend(wait.holder_tid.map(|tid| format!("; thread {tid} holds it, which was not recorded"))),
+    }
+    words
+}
+
+pub(super) fn to_json(opened: &OpenedSession, at: Option<Moment>) -> anyhow::Result<Value> {
+    let time = moment(opened, at);
+    let (mut waits, mut circles) = (Vec::new(), Vec::new());
+    for process in opened.processes() {
+        let blocked = blocked_at(process, time);
+        let places = CallPlaces::of_waits(opened.trace(), process, blocked.values())?;
+        waits.extend(blocked.values().map(|wait| wait_json(process, wait, &places)));
+        for circle in deadlocks(process).iter().filter(|circle| circle.0.iter().all(|wait| wait.start <= time)) {
+            let threads: Vec<u32> = circle.0.iter().map(|wait| process.thread_id(wait.thread).0).collect();
+            circles.push(json!({ "pid": process.pid.0, "thread_ids": threads }));
+        }
+    }
+    let at_ns = if at.is_some() { time } else { opened.trace().end() };
+    Ok(json!({ "at_ns": at_ns.0, "waits": waits, "deadlocks": circles }))
+}

@@ -1,0 +1,221 @@
+//! `ada waits [SESSION]`.
+
+mod graph;
+
+use std::collections::BTreeMap;
+
+use ada_query::waits::{By, CallPlaces, WaitSum, object_name, sums};
+use ada_span::table::FunctionIndex;
+use ada_span::wait::{WaitKind, WaitSpan};
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::analysis::{
+    ListFormat, Listing, Moment, OpenedSession, Out, SessionArgs, Target, TraceProcess, counted, csv, list_page,
+    nanoseconds, thousands, thread_title, with_tables,
+};
+use crate::exit::Outcome;
+
+const EXAMPLES: &str = "\
+Examples:
+  ada waits                            what threads waited for, the longest time first
+  ada waits --by holder                who made others wait, and where it took the lock
+  ada waits --by waiter --kind mutex   who waited for mutexes, and where
+  ada waits --at 1.5s                  who waited for whom then (at the end by default)
+  ada waits --format json
+  ada query \"SELECT * FROM waits WHERE kind = 'mutex' ORDER BY duration_ns DESC LIMIT 20\"
+
+What is not certain is marked with a question mark; the column `uncertain` of the table `waits` says why.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    session: SessionArgs,
+    /// What to sum up by
+    #[arg(long, value_enum, default_value_t = Grouping::Object)]
+    by: Grouping,
+    /// Only waits of this kind
+    #[arg(long, value_name = "KIND", value_parser = parse_kind)]
+    kind: Option<WaitKind>,
+    /// When to look at who waits for whom: since the beginning (1.5s), or @ and a start_ns; the end by default
+    #[arg(long, value_name = "TIME")]
+    at: Option<Moment>,
+    /// Print at most N; 0 prints all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Skip the first N: the number that the page before printed
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    cursor: usize,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    format: ListFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Grouping {
+    /// What was waited for
+    Object,
+    /// Who held it
+    Holder,
+    /// Who waited
+    Waiter,
+}
+
+fn parse_kind(text: &str) -> Result<WaitKind, String> {
+    let words: Vec<&str> = WaitKind::ALL.iter().map(|kind| kind.word()).collect();
+    let found = WaitKind::ALL.iter().copied().find(|kind| kind.word() == text);
+    found.ok_or_else(|| format!("it is one of {}", words.join(", ")))
+}
+
+/// A sum, and the index of its process.
+struct Line {
+    process: usize,
+    sum: WaitSum,
+}
+
+const FIELDS: [&str; 15] = [
+    "pid",
+    "kind",
+    "object",
+    "thread_id",
+    "thread",
+    "waits",
+    "open",
+    "total_ns",
+    "longest_ns",
+    "longest_span_id",
+    "waiters",
+    "holders",
+    "waited_in",
+    "held_in",
+    "uncertain",
+];
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let mut out = Out::new();
+    let outcome = with_tables(&args.session, &mut out, |opened, out| {
+        let mut lines = Vec::new();
+        for (number, process) in opened.processes().iter().enumerate() {
+            let is_wanted = |wait: &&WaitSpan| args.kind.is_none_or(|kind| wait.kind() == kind);
+            let waits: Vec<&WaitSpan> = process.tables.meta().waits.iter().filter(is_wanted).collect();
+            let places = CallPlaces::of_waits(opened.trace(), process, waits.iter().copied())?;
+            let by = match args.by {
+                Grouping::Object => By::Object,
+                Grouping::Holder => By::Holder,
+                Grouping::Waiter => By::Waiter,
+            };
+            lines.extend(sums(waits, &places, by).into_iter().map(|sum| Line { process: number, sum }));
+        }
+        lines.sort_by_key(|line| std::cmp::Reverse(line.sum.total_ns));
+        let (page, next) = list_page(&lines, args.cursor, args.limit);
+        let json = || page.iter().map(|line| to_json(opened, line, args.by)).collect::<Vec<Value>>();
+        match args.format {
+            ListFormat::Table if lines.is_empty() => out.line("no thread waited for another"),
+            ListFormat::Table => {
+                table(opened, page, args.by).print(out)?;
+                if let Some(next) = next {
+                    out.line(&format!("more with --cursor {next}"))?;
+                }
+                for (count, process) in left_out(opened) {
+                    out.line(&format!("{} of process {process} are not kept", counted(count, "further wait")))?;
+                }
+                graph::print(opened, args.at, out)
+            }
+            ListFormat::Json => out.json(&json!({
+                "waits": json(),
+                "count": lines.len(),
+                "next_cursor": next,
+                "graph": graph::to_json(opened, args.at)?,
+            })),
+            ListFormat::Csv => csv(out, &FIELDS, &json()),
+        }
+    })?;
+    out.finish()?;
+    Ok(outcome)
+}
+
+/// Processes with more waits than are kept.
+fn left_out(opened: &OpenedSession) -> impl Iterator<Item = (u64, u32)> + '_ {
+    let counts = opened.processes().iter().map(|process| (process.tables.meta().waits_left_out, process.pid.0));
+    counts.filter(|(count, _)| *count > 0)
+}
+
+fn function_name(process: &TraceProcess, by_function: &BTreeMap<FunctionIndex, u64>) -> Option<String> {
+    process.label_at(WaitSum::most(by_function)?).map(|label| label.name.clone())
+}
+
+fn table(opened: &OpenedSession, page: &[Line], by: Grouping) -> Listing {
+    let first = match by {
+        Grouping::Object => "object",
+        Grouping::Holder => "held by",
+        Grouping::Waiter => "waited in",
+    };
+    let second = if by == Grouping::Waiter { "held in" } else { "waited in" };
+    let third = if by == Grouping::Object { "held in" } else { "" };
+    let mut listing =
+        Listing::new(&[">waits", ">open", ">total", ">longest", ">threads", "kind", first, second, third]);
+    for Line { process: number, sum } in page {
+        let process = &opened.processes()[*number];
+        let place = |by_function| function_name(process, by_function).unwrap_or_default();
+        let title = |thread| format!("{} {}", process.thread_id(thread), thread_title(opened, *number, thread));
+        let (first, second, third) = match by {
+            Grouping::Object => {
+                (object_name(process, &sum.longest).unwrap_or_default(), place(&sum.waited_in), place(&sum.held_in))
+            }
+            Grouping::Holder => {
+                let holder = sum.longest.holder.map(title).unwrap_or_default();
+                let place = function_name(process, &sum.held_in).map(|name| format!(" in {name}"));
+                (format!("{holder}{}", place.unwrap_or_default()), place_of(process, sum), String::new())
+            }
+            Grouping::Waiter => (
+                format!("{} in {}", title(sum.longest.thread), place(&sum.waited_in)),
+                place(&sum.held_in),
+                String::new(),
+            ),
+        };
+        listing.row(vec![
+            thousands(sum.count),
+            if sum.open > 0 { thousands(sum.open) } else { String::new() },
+            nanoseconds(sum.total_ns),
+            nanoseconds(sum.longest.duration()),
+            sum.waiters.len().to_string(),
+            sum.kind.word().to_owned(),
+            first,
+            second,
+            third,
+        ]);
+    }
+    if third.is_empty() { listing.without("") } else { listing }
+}
+
+fn place_of(process: &TraceProcess, sum: &WaitSum) -> String {
+    function_name(process, &sum.waited_in).unwrap_or_default()
+}
+
+fn to_json(opened: &OpenedSession, line: &Line, by: Grouping) -> Value {
+    let process = &opened.processes()[line.process];
+    let (sum, longest) = (&line.sum, &line.sum.longest);
+    let thread = match by {
+        Grouping::Object => None,
+        Grouping::Holder => longest.holder,
+        Grouping::Waiter => Some(longest.thread),
+    };
+    json!({
+        "pid": process.pid.0,
+        "kind": sum.kind.word(),
+        "object": (by == Grouping::Object).then(|| object_name(process, longest)),
+        "thread_id": thread.map(|thread| process.thread_id(thread).0),
+        "thread": thread.map(|thread| thread_title(opened, line.process, thread)),
+        "waits": sum.count,
+        "open": sum.open,
+        "total_ns": sum.total_ns,
+        "longest_ns": longest.duration(),
+        "longest_span_id": process.refer(Target::Frame(process.thread_id(longest.thread), longest.seq)),
+        "waiters": sum.waiters.len(),
+        "holders": sum.holders.len(),
+        "waited_in": function_name(process, &sum.waited_in),
+        "held_in": function_name(process, &sum.held_in),
+        "uncertain": sum.uncertain,
+    })
+}

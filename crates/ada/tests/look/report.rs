@@ -1,0 +1,108 @@
+//! The report: what is wrong comes first, and it fits.
+
+use crate::program::Program;
+use crate::run;
+use crate::traced_program::TracedProgram;
+
+/// The cause of a bug is on the first screen, with a command that works.
+#[test]
+fn the_first_screen_names_the_cause_and_the_next_command() {
+    let causes = [
+        ("bug_deadlock.c", &["-pthread"][..], &["transfer_money", "write_journal"][..]),
+        ("bug_leak.c", &[], &["remember_request"]),
+        ("bug_slow_path.c", &[], &["search_list"]),
+    ];
+    for (source, flags, functions) in causes {
+        let traced = TracedProgram::trace(&Program::new(source).flags(flags));
+        let report = traced.text("report", &[]);
+        let screen: Vec<&str> = report.lines().take(24).collect();
+        assert_eq!(screen[0], "What stands out");
+        let title = screen[1..4].join(" ");
+        assert!(functions.iter().any(|it| title.contains(it)), "{source}: {report}");
+        let next = screen.iter().find_map(|line| line.trim().strip_prefix("next: ada ")).expect("there is one");
+        let output = run::ada(next.split(' ').map(|word| word.trim_matches('\'')));
+        assert!(output.status.success() && !output.stdout.is_empty(), "{next}: {}", run::text(&output.stderr));
+        let json = traced.json("report", &[]);
+        assert_eq!(json["findings"][0]["next"], next_without_session(next, &traced), "{source}");
+    }
+}
+
+fn next_without_session(next: &str, traced: &TracedProgram) -> String {
+    format!("ada {}", next.trim_end_matches(&traced.path().display().to_string()).trim_end())
+}
+
+#[test]
+fn lines_fit_into_eighty_columns_and_have_no_colours_in_a_pipe() {
+    let traced = TracedProgram::trace(&Program::new("exception.cpp"));
+    for (command, options) in [
+        ("report", &[][..]),
+        ("report", &["--all"]),
+        ("top", &["--all"]),
+        ("tree", &["--all"]),
+        ("top", &["--sort", "p99"]),
+    ] {
+        let text = traced.text(command, options);
+        let path = traced.path().display().to_string();
+        let long = text.lines().find(|line| line.chars().count() > 80 && !line.contains(&path));
+        assert_eq!(long, None, "{command} {options:?}");
+        assert!(!text.contains('\x1b'), "{command}");
+    }
+    let wide = traced.text("top", &["--all", "--wide", "--limit", "0"]);
+    assert!(!wide.lines().any(|line| line.contains("<…>")), "{wide}");
+    let narrow = run::bounded(
+        {
+            let mut ada = run::command();
+            ada.arg("top").arg(traced.path()).env("COLUMNS", "60");
+            ada
+        },
+        b"",
+    );
+    assert!(run::text(&narrow.stdout).lines().all(|line| line.chars().count() <= 70));
+}
+
+/// A wrapper of malloc keeps nothing: whoever calls it does.
+#[test]
+fn a_leak_is_charged_to_who_keeps_and_not_to_a_wrapper() {
+    let traced = TracedProgram::trace(&Program::new("leak_wrapped.c"));
+    let findings = traced.json("report", &[])["findings"].clone();
+    let leaks: Vec<&str> = findings
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["kind"] == "leak")
+        .map(|it| it["function"].as_str().unwrap())
+        .collect();
+    assert_eq!(leaks, ["hoard"]);
+    let leak = findings.as_array().unwrap().iter().find(|it| it["kind"] == "leak").unwrap();
+    assert_eq!(
+        (&leak["facts"]["taken"], &leak["facts"]["given"], &leak["certainty"]),
+        (&3000.into(), &0.into(), &"likely".into())
+    );
+}
+
+/// What a panic takes for its backtrace is no leak of who panicked.
+#[test]
+fn a_panic_is_no_leak() {
+    let program = Program::new("panic.rs").build();
+    let traced =
+        TracedProgram::trace_running_file("/usr/bin/env".as_ref(), &["RUST_BACKTRACE=1", program.to_str().unwrap()]);
+    let findings = traced.json("report", &[])["findings"].clone();
+    // `env` keeps its locale until it becomes the program.
+    let is_own = |it: &&serde_json::Value| it["function"].as_str().is_some_and(|name| name.starts_with("panic::"));
+    let leaks: Vec<&serde_json::Value> =
+        findings.as_array().unwrap().iter().filter(|it| it["kind"] == "leak").filter(is_own).collect();
+    assert!(leaks.is_empty(), "{leaks:#?}");
+}
+
+/// A lock that six threads stand in line for is what stands out, whatever the machine does meanwhile.
+#[test]
+fn a_lock_convoy_is_among_the_first() {
+    let traced = TracedProgram::trace(&Program::new("bug_convoy.c").flags(&["-pthread"]));
+    let findings = traced.json("report", &[])["findings"].clone();
+    let first: Vec<&str> =
+        findings.as_array().unwrap().iter().take(3).map(|it| it["title"].as_str().unwrap()).collect();
+    assert!(
+        first.iter().any(|it| it.starts_with("handle_request waited ") && it.contains("for a lock in 360 calls")),
+        "{first:#?}"
+    );
+}

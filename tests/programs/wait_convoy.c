@@ -1,0 +1,68 @@
+/* Threads stand in line for a lock. Each prints, for each of its turns: its id, the turn's number, who had the lock when it
+   asked for it (0 for nobody), and who let go of it last. The arguments are the threads, their turns, and for how many
+   microseconds each has the lock: it sleeps meanwhile, so that the others come and wait. With a fourth one all begin together. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MOST_THREADS 64
+
+struct turn {
+    int holder, releaser;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile int holder, releaser;
+static pthread_barrier_t start;
+static int together;
+static int threads = 4, turns = 50, microseconds = 200;
+
+__attribute__((noipa)) void take_turn(int own, struct turn *turn)
+{
+    int had = holder;
+    pthread_mutex_lock(&lock);
+    *turn = (struct turn){ had, releaser };
+    holder = own;
+    usleep(microseconds);
+    holder = 0;
+    releaser = own;
+    pthread_mutex_unlock(&lock);
+}
+
+static void *serve(void *turns_of_thread)
+{
+    struct turn *own = turns_of_thread;
+    int id = gettid();
+    if (together)
+        pthread_barrier_wait(&start);
+    for (int turn = 0; turn < turns; turn++) {
+        take_turn(id, &own[turn]);
+        /* Who asks again at once gets the lock before the one that was woken. */
+        usleep(50);
+    }
+    /* All at once, so that printing makes nobody wait. */
+    static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&printing);
+    for (int turn = 0; turn < turns; turn++)
+        printf("%d %d %d %d\n", id, turn, own[turn].holder, own[turn].releaser);
+    pthread_mutex_unlock(&printing);
+    return 0;
+}
+
+int main(int words, char **word)
+{
+    pthread_t all[MOST_THREADS];
+    if (words > 3)
+        threads = atoi(word[1]), turns = atoi(word[2]), microseconds = atoi(word[3]);
+    together = words > 4;
+    if (threads > MOST_THREADS)
+        return 2;
+    pthread_barrier_init(&start, 0, threads);
+    for (int at = 0; at < threads; at++)
+        pthread_create(&all[at], 0, serve, calloc(turns, sizeof(struct turn)));
+    for (int at = 0; at < threads; at++)
+        pthread_join(all[at], 0);
+    return 0;
+}

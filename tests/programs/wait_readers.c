@@ -1,0 +1,67 @@
+/* Readers wait for a writer, and the writer for readers. Prints the writer's id, the lock, and how often readers found the
+   writer inside. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static volatile int is_writing, is_over, writer_id;
+static volatile long sum;
+
+__attribute__((noipa)) void work(int steps)
+{
+    for (volatile int step = 0; step < steps; step++)
+        sum += step;
+}
+
+__attribute__((noipa)) void change(void)
+{
+    pthread_rwlock_wrlock(&lock);
+    is_writing = 1;
+    /* So that readers come meanwhile. */
+    usleep(1000);
+    is_writing = 0;
+    pthread_rwlock_unlock(&lock);
+}
+
+__attribute__((noipa)) long look(void)
+{
+    long met = is_writing;
+    pthread_rwlock_rdlock(&lock);
+    work(20000);
+    pthread_rwlock_unlock(&lock);
+    return met;
+}
+
+static void *writer(void *unused)
+{
+    writer_id = gettid();
+    for (int round = 0; round < 50; round++) {
+        change();
+        usleep(500);
+    }
+    is_over = 1;
+    return unused;
+}
+
+static void *reader(void *unused)
+{
+    (void)unused;
+    long met = 0;
+    while (!is_over)
+        met += look();
+    return (void *)met;
+}
+
+int main(void)
+{
+    pthread_t threads[3];
+    void *met[3];
+    for (int at = 0; at < 3; at++)
+        pthread_create(&threads[at], 0, at == 0 ? writer : reader, 0);
+    for (int at = 0; at < 3; at++)
+        pthread_join(threads[at], &met[at]);
+    printf("%d %p %ld\n", writer_id, (void *)&lock, (long)met[1] + (long)met[2]);
+    return 0;
+}
