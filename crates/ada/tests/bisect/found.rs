@@ -67,10 +67,10 @@ fn a_function_of_a_child_is_found() {
 #[test]
 fn a_program_that_hangs_only_when_traced_is_ended_and_understood() {
     let bisecting = Bisecting::new();
-    let output = bisecting.bisect(&["--runs", "2", "--timeout", "5s"], &["hang"]);
+    let output = bisecting.bisect(&["--runs", "2", "--timeout", "10s"], &["hang"]);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert_eq!(names(&culprits(&output, &bisecting.program)), ["alpha"], "{}", said(&output));
-    assert!(text(&output.stdout).contains("no end within 5.0 s instead of exit code 0"), "{}", said(&output));
+    assert!(text(&output.stdout).contains("no end within 10.0 s instead of exit code 0"), "{}", said(&output));
     // Nothing remains of the runs that were ended.
     let path = std::fs::canonicalize(&bisecting.program).unwrap();
     let is_left = |process: std::fs::DirEntry| {

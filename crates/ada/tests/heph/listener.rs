@@ -55,7 +55,7 @@ impl Listener {
         let pid = self.child.id().to_string();
         let killed = Command::new("sh").args(["-c", "kill -TERM $0", &pid]).status().unwrap();
         assert!(killed.success());
-        self.wait(Duration::from_secs(20))
+        self.wait(Duration::from_secs(120))
     }
 
     /// Waits for the listener to stop by itself.

@@ -18,7 +18,7 @@ fn send(trace: &[u8], options: &[&str]) -> (String, Option<i32>) {
 #[test]
 fn a_packet_is_a_datagram_and_what_does_not_fit_is_left_out() {
     let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
-    listener.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    listener.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let long = attribute("long", 4, &string(&"x".repeat(65_500)));
     let trace =
         [EXAMPLE_METADATA.as_slice(), &event((0, 0, 0), (0, 0), "", &[long]), b"garbage", &EXAMPLE_EVENT].concat();

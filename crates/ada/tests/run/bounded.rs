@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// No command here takes a tenth of this, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// No command here takes a twentieth of this, unless it hangs or the machine has hardly any time for it.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A command that is running, in a process group of its own.
 pub(crate) struct Started {

@@ -11,7 +11,7 @@ use super::program::Program;
 use crate::run::{self, Started, text};
 
 /// How long a program may take to get somewhere.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 fn trace(options: &[&str], sessions: &Path, runtime: &Path) -> Command {
     let mut command = run::command();

@@ -284,7 +284,8 @@ impl SessionFiles {
             result = result.and(finished);
         }
         for (pid, mut process) in self.processes {
-            if result.is_err() {
+            // A thread that ended when there was no room has no count either, though all others could be finished.
+            if result.is_err() || process.manifest_mut().threads.iter().any(|thread| thread.event_count.is_none()) {
                 process.count_again();
             }
             complete(pid, &mut process);
