@@ -67,8 +67,8 @@ impl CodeInUse {
     }
 }
 
-/// Whether a thread with these registers is in some code, or will be once a signal handler of its returns. `has_goroutines` where
-/// the process is a Go program's.
+/// Whether a thread with these registers is in some code, or will be once a signal handler of its returns. The code is in the
+/// order of its addresses. `has_goroutines` where the process is a Go program's.
 pub(crate) fn is_within(
     halted: &Halted,
     mappings: &[Mapping],
@@ -76,7 +76,10 @@ pub(crate) fn is_within(
     code: &[Range<RuntimeAddr>],
     has_goroutines: bool,
 ) -> bool {
-    let is_code = |address: RuntimeAddr| code.iter().any(|range| range.contains(&address));
+    let is_code = |address: RuntimeAddr| {
+        let next = code.partition_point(|range| range.start <= address);
+        next.checked_sub(1).is_some_and(|last| code[last].contains(&address))
+    };
     let is_handler_return = |address: RuntimeAddr| {
         let mut bytes = [0; SIGRETURN.len()];
         halted.read(address, &mut bytes).is_ok() && bytes == SIGRETURN
@@ -84,9 +87,11 @@ pub(crate) fn is_within(
     if is_code(registers.instruction_pointer()) {
         return true;
     }
-    let mut words = stack(halted, mappings, registers.stack_pointer());
+    // A handler that has just returned is at the end of its signal: the address that led it there is the word below.
+    let from = RuntimeAddr(registers.stack_pointer().0.wrapping_sub(8));
+    let mut words = stack(halted, mappings, from);
     if let Some(own) = Some(registers).filter(|_| has_goroutines).and_then(|it| goroutine_stack::current(halted, it)) {
-        words.truncate(usize::try_from((own.end - registers.stack_pointer()) / 8).unwrap_or(usize::MAX));
+        words.truncate(usize::try_from((own.end - from) / 8).unwrap_or(usize::MAX));
     }
     words
         .windows(INTERRUPTED + 1)

@@ -17,7 +17,7 @@ use ada_ring::state::ProcessBlock;
 use super::code_in_use::is_within;
 use crate::install::crash_handlers;
 use crate::install::memory_layout::MemoryLayout;
-use crate::install::sites::{Site, write_originals};
+use crate::install::sites::{Site, write_original_relays, write_original_starts};
 
 /// How long threads that are in ada's code have to leave it …
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -83,11 +83,14 @@ fn unhook_process(
     is_ours: &dyn Fn(&Mapping) -> bool,
     sites: &[Vec<Site>],
 ) -> io::Result<Duration> {
-    let code: Vec<Range<RuntimeAddr>> = mappings
-        .iter()
-        .filter(|mapping| is_ours(mapping) && mapping.executable)
-        .map(|mapping| mapping.start..mapping.end)
-        .collect();
+    let executable = mappings.iter().filter(|mapping| is_ours(mapping) && mapping.executable);
+    // A thread at a relay is on its way to a stub.
+    let has_relay = |site: &&Site| site.site.relay.is_some();
+    let with_relays: Vec<Vec<Site>> =
+        sites.iter().map(|sites| sites.iter().filter(has_relay).copied().collect()).collect();
+    let relays = with_relays.iter().flatten().flat_map(|site| site.ranges().skip(1));
+    let mut code: Vec<Range<RuntimeAddr>> = executable.map(|it| it.start..it.end).chain(relays).collect();
+    code.sort_unstable_by_key(|range| range.start);
     let mut copies: Vec<(RuntimeAddr, &Site)> =
         sites.iter().flatten().filter_map(|site| Some((site.site.copy?.at, site))).collect();
     copies.sort_unstable_by_key(|(at, _)| *at);
@@ -109,14 +112,15 @@ fn unhook_process(
         if !is_written {
             for sites in sites {
                 // What is not mapped any more has no hooks.
-                let _ = write_originals(&halted, sites);
+                let _ = write_original_starts(&halted, sites);
             }
             is_written = true;
         }
         let is_clean = match with_states {
             Some(layout) => {
                 let has_goroutines = word_of(&halted, layout, offset_of!(ProcessBlock, goroutines))? != 0;
-                leave(&halted, mappings, &code, &copies, has_goroutines)?
+                // Stacks have grown since, and others were made.
+                leave(&halted, &maps::of_process(pid)?, &code, &copies, has_goroutines)?
             }
             None => true,
         };
@@ -125,6 +129,9 @@ fn unhook_process(
             None => false,
         };
         if is_clean {
+            for sites in &with_relays {
+                let _ = write_original_relays(&halted, sites);
+            }
             if let Some(layout) = with_states.filter(|_| !is_forbidden) {
                 crash_handlers::remove(&halted, layout)?;
             }

@@ -52,9 +52,18 @@ pub(crate) fn write_jumps<'s>(remote: &dyn Remote, sites: &'s [Site]) -> io::Res
     exchange(remote, sites, |site| site.patches().map(|(patch, original)| (patch, original, patch.bytes())))
 }
 
-/// Writes back what jumps have replaced, where they still are.
-pub(crate) fn write_originals<'s>(remote: &dyn Remote, sites: &'s [Site]) -> io::Result<Vec<&'s Site>> {
-    exchange(remote, sites, |site| site.patches().map(|(patch, original)| (patch, patch.bytes(), original)))
+/// Writes back what the jumps at functions have replaced, where they still are. Who is on the way by a relay still gets there.
+pub(crate) fn write_original_starts<'s>(remote: &dyn Remote, sites: &'s [Site]) -> io::Result<Vec<&'s Site>> {
+    exchange(remote, sites, |site| originals(site).take(1))
+}
+
+/// The same for relays.
+pub(crate) fn write_original_relays<'s>(remote: &dyn Remote, sites: &'s [Site]) -> io::Result<Vec<&'s Site>> {
+    exchange(remote, sites, |site| originals(site).skip(1))
+}
+
+fn originals(site: &Site) -> impl Iterator<Item = (&Patch, &[u8], &[u8])> {
+    site.patches().map(|(patch, original)| (patch, patch.bytes(), original))
 }
 
 /// Writes the last of each patch's bytes where the first are, in few large writes. Gives the sites where something else is.
@@ -117,4 +126,58 @@ pub(crate) fn first_bytes(code: &[u8]) -> [u8; PATCH_BYTES] {
     let length = code.len().min(first.len());
     first[..length].copy_from_slice(&code[..length]);
     first
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// A process whose code begins at address 0.
+    struct Code(RefCell<Vec<u8>>);
+
+    impl Remote for Code {
+        fn read(&self, address: RuntimeAddr, bytes: &mut [u8]) -> io::Result<()> {
+            bytes.copy_from_slice(&self.0.borrow()[address.0 as usize..][..bytes.len()]);
+            Ok(())
+        }
+
+        fn write(&self, address: RuntimeAddr, bytes: &[u8]) -> io::Result<()> {
+            self.0.borrow_mut()[address.0 as usize..][..bytes.len()].copy_from_slice(bytes);
+            Ok(())
+        }
+
+        fn system_call(&self, _number: i64, _arguments: [u64; 6]) -> io::Result<u64> {
+            Err(io::Error::from(io::ErrorKind::Unsupported))
+        }
+
+        fn put_path(&self, _path: &str) -> io::Result<RuntimeAddr> {
+            Err(io::Error::from(io::ErrorKind::Unsupported))
+        }
+    }
+
+    /// A thread may stand between the two jumps.
+    #[test]
+    fn relays_lead_on_until_they_are_taken_away_too() {
+        let patch = |at: usize, bytes: &[u8]| Patch::of(RuntimeAddr(at as u64), bytes).unwrap();
+        let site = Site {
+            site: HookSite { jump: patch(32, &[1, 2]), relay: Some(patch(8, &[3; 5])), copy: None },
+            originals: [first_bytes(&[9; 2]), first_bytes(&[8; 5])],
+            function: 0,
+            is_exit: false,
+            is_shared: false,
+        };
+        let code = Code(RefCell::new(vec![0; 64]));
+        code.write(RuntimeAddr(32), &[9; 2]).unwrap();
+        code.write(RuntimeAddr(8), &[8; 5]).unwrap();
+        let before = code.0.borrow().clone();
+        assert!(write_jumps(&code, &[site]).unwrap().is_empty());
+        let hooked = code.0.borrow().clone();
+        assert!(write_original_starts(&code, &[site]).unwrap().is_empty());
+        assert_eq!(code.0.borrow()[32..34], [9; 2]);
+        assert_eq!(code.0.borrow()[..32], hooked[..32]);
+        assert!(write_original_relays(&code, &[site]).unwrap().is_empty());
+        assert_eq!(*code.0.borrow(), before);
+    }
 }
