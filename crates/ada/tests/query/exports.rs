@@ -24,6 +24,7 @@ const TABLES: [&str; 13] = [
     "links",
     "waits",
     "locks",
+    "holds",
 ];
 
 #[test]
