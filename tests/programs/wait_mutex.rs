@@ -1,5 +1,6 @@
-//! Threads stand in line for a mutex of Rust's own, which is a futex. Each sleeps while it has it, so that the others come and wait. Each
-//! prints, for each of its turns: its id, the turn's number among its own, that among all, and how many turns had begun when it asked.
+//! Threads stand in line for a mutex of Rust's own, which is a futex. Each sleeps while it has it, so that the others come
+//! and wait. Each prints, for each of its turns: its id, the turn's number among its own, that among all, and how many
+//! turns had begun when it asked.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -119,10 +119,9 @@ impl Sum {
         self.holders.insert(it.hold.thread);
         self.objects.insert(it.hold.object);
         let call = (it.hold.thread, it.sleep);
-        for (list, function) in [
-            (&mut self.slept_in, places.called(call.0, call.1)),
-            (&mut self.slept_from, places.get(call.0, call.1)),
-        ] {
+        for (list, function) in
+            [(&mut self.slept_in, places.called(call.0, call.1)), (&mut self.slept_from, places.get(call.0, call.1))]
+        {
             if let Some(function) = function {
                 *list.entry(function).or_default() += waited;
             }
@@ -165,9 +164,8 @@ fn finding(about: &About<'_>, place: FunctionIndex, sum: &Sum) -> Finding {
     let share = (sum.total_ns as f64 / about.lifetime().max(1) as f64).min(1.0);
     let mut finding = about.finding("lock_held_asleep", 45.0 + 30.0 * share, title, rationale);
     let longest = sum.longest.iter();
-    finding.evidence = longest
-        .flat_map(|(_, it)| [it.hold.seq, it.sleep].map(|seq| about.frame(it.hold.thread, seq)))
-        .collect();
+    finding.evidence =
+        longest.flat_map(|(_, it)| [it.hold.seq, it.sleep].map(|seq| about.frame(it.hold.thread, seq))).collect();
     finding.facts = json!({
         "sleeps": sum.sleeps, "total_ns": sum.total_ns, "most_waiters_at_once": sum.most,
         "waiters": sum.waiters.len(), "waiter_thread_ids": ids(&sum.waiters), "holder_thread_ids": ids(&sum.holders),
@@ -203,9 +201,8 @@ mod tests {
 
     /// The thread that slept, when, and who waited how long.
     fn found(waits: &[WaitSpan], holds: &[HoldSpan]) -> Vec<(u32, u64, Vec<(u32, u64)>)> {
-        let short = |it: Asleep| {
-            (it.hold.thread.0, it.sleep.0, it.waited.iter().map(|(thread, ns)| (thread.0, *ns)).collect())
-        };
+        let short =
+            |it: Asleep| (it.hold.thread.0, it.sleep.0, it.waited.iter().map(|(thread, ns)| (thread.0, *ns)).collect());
         sleeps_with_locks(waits, holds).into_iter().map(short).collect()
     }
 

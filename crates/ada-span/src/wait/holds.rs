@@ -138,8 +138,7 @@ mod tests {
             ..WaitSpan::default()
         };
         let waits: Vec<WaitSpan> = shown.iter().map(wait).collect();
-        let found =
-            holds_of(
+        let found = holds_of(
             &[(THREAD, steps.to_vec())].into(),
             &waits,
             &[(THREAD, losses.to_vec())].into(),

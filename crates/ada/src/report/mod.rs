@@ -61,7 +61,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::for_people(args.format, args.wide);
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
-        let mut uses = top::seen(opened, &args.lens, &args.lens.for_list(args.format), args.corrected, args.sort.state().is_some())?;
+        let mut uses = top::seen(
+            opened,
+            &args.lens,
+            &args.lens.for_list(args.format),
+            args.corrected,
+            args.sort.state().is_some(),
+        )?;
         let mut findings = findings(opened, &Cancel::default(), None)?;
         findings.retain(|it| args.lens.wants(it.pid));
         let order = by_interest(args, opened, &uses.busy_ns);

@@ -76,8 +76,10 @@ fn check_sorted(session: &TracedProgram) {
                 list(command, sort, name).iter().map(|it| it[column].as_u64().expect("it is known")).collect();
             assert!(!times.is_empty() && times.is_sorted_by(|one, two| one >= two), "{command} {sort}: {times:?}");
         }
-        let sums = format!("SELECT name, sum({column}) AS time FROM spans
-            WHERE type = 'frame' AND name IN ('compete', 'rest') GROUP BY name");
+        let sums = format!(
+            "SELECT name, sum({column}) AS time FROM spans
+            WHERE type = 'frame' AND name IN ('compete', 'rest') GROUP BY name"
+        );
         for sum in rows(session, &sums) {
             let of = |command: &str, name: &str| {
                 let all = list(command, sort, name);

@@ -198,8 +198,7 @@ fn check_asleep(how: &str, slept_in: &[&str]) {
     assert!(facts["total_ns"].as_u64().unwrap() >= EACH * (3 + 2 + 1), "{asleep:#}");
     let sorted = |ids: &[u64]| ids.iter().copied().collect::<BTreeSet<u64>>();
     let listed = |name: &str| facts[name].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect();
-    let (holders, waiters): (BTreeSet<u64>, BTreeSet<u64>) =
-        (listed("holder_thread_ids"), listed("waiter_thread_ids"));
+    let (holders, waiters): (BTreeSet<u64>, BTreeSet<u64>) = (listed("holder_thread_ids"), listed("waiter_thread_ids"));
     assert_eq!((holders, waiters), (sorted(&order[..3]), sorted(&order[1..])), "{asleep:#}");
     // Each had it for as long as it slept, in the order that it has printed.
     let holds = rows(&session, &format!("SELECT * FROM holds WHERE object = '{lock}' ORDER BY start_ns"));
@@ -314,7 +313,8 @@ fn a_mutex_of_rust_is_a_futex_whose_waker_is_known() {
 /// Its threads each wait on a word of their own, which is not the mutex.
 #[test]
 fn a_mutex_of_parking_lot_is_a_futex_whose_waker_is_known() {
-    let folder = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../tests/parking_lot");
+    let folder =
+        Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../tests/parking_lot");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("parking_lot");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--locked", "--target-dir"]).arg(&target).current_dir(folder);
@@ -322,6 +322,25 @@ fn a_mutex_of_parking_lot_is_a_futex_whose_waker_is_known() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let (session, printed) = trace_file(&target.join("debug/parking_lot_turns"), &[], None);
     check_futexes(&session, &printed);
+}
+
+/// Each side waits for the other one. Who ended a wait for input is not known, and nobody is named.
+#[test]
+fn a_server_and_its_client_wait_for_input() {
+    let (session, printed) = trace(&Program::new("wait_epoll.c"), &[]);
+    let [server, client, questions] = [0, 1, 2].map(|at| number(&printed[0][at]));
+    assert_eq!(questions, 20);
+    let waits = |process: u64, function: &str| {
+        let filter = format!("pid = {process} AND function = '{function}' AND kind = 'io' AND state = 'ended'");
+        rows(&session, &format!("SELECT * FROM waits WHERE {filter} ORDER BY duration_ns DESC"))
+    };
+    let (requests, answers) = (waits(server, "await_request"), waits(client, "await_answer"));
+    // The client rests before each question, and the server may come late: the more it does, the less it waits.
+    assert!(requests.len() >= 5 && requests.len() <= 21, "{requests:#?}");
+    assert!(requests[0]["duration_ns"].as_u64() >= Some(500_000), "{requests:#?}");
+    assert!(answers.len() <= 20, "{answers:#?}");
+    let is_nobody = |wait: &Value| wait["waker_thread_id"].is_null() && wait["holder_thread_id"].is_null();
+    assert!(requests.iter().chain(&answers).all(is_nobody), "{requests:#?} {answers:#?}");
 }
 
 #[test]
