@@ -11,7 +11,7 @@
 #define LOCKS 3
 
 static pthread_mutex_t locks[LOCKS] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
-static sem_t invitations[2][LOCKS], turns[2];
+static sem_t invitations[2][LOCKS], turns[2], left;
 static pthread_barrier_t start, end;
 static int ids[2], is_same, has_gate;
 enum { GATE = 2 };
@@ -65,6 +65,9 @@ static void *run(void *argument)
     pthread_mutex_unlock(&locks[first]);
     if (has_gate)
         pthread_mutex_unlock(&locks[GATE]);
+    /* Who still waits for a lock would pass for one who has come to wait for the next one that has it. */
+    for (int visitor = 0; visitor < (has_gate ? LOCKS : GATE); visitor++)
+        sem_wait(&left);
     sem_post(&turns[!number]);
     pthread_barrier_wait(&end);
     return 0;
@@ -74,6 +77,7 @@ static void *come(void *visited)
 {
     struct visit *what = visited;
     visit(what->number, what->lock);
+    sem_post(&left);
     return 0;
 }
 
@@ -85,6 +89,7 @@ int main(int words, char **word)
     has_gate = words > 1 && strcmp(word[1], "gate") == 0;
     pthread_barrier_init(&start, 0, 2);
     pthread_barrier_init(&end, 0, 2);
+    sem_init(&left, 0, 0);
     int count = 0;
     for (int number = 0; number < 2; number++) {
         sem_init(&turns[number], 0, number == 0);

@@ -140,7 +140,7 @@ fn finding(about: &About<'_>, pair: &[Order; 2], places: &CallPlaces) -> Finding
         sentence(one),
         sentence(other)
     );
-    let mut finding = about.finding("lock_inversion", 58.0, title, rationale);
+    let mut finding = about.finding("lock_inversion", 70.0, title, rationale);
     finding.function = place(one, one.second_seq);
     finding.evidence = pair.iter().map(|order| about.frame(order.thread, order.second_seq)).collect();
     let facts = |order: &Order| {
