@@ -1,20 +1,31 @@
-//! Threads stand in line for a mutex of parking_lot, each of which waits on a futex of its own. Each sleeps while it
-//! has it, so that the others come and wait. Each prints, for each of its turns: its id, the turn's number among its own,
-//! that among all, and how many turns had begun when it asked.
+//! Threads stand in line for a mutex of parking_lot, each of which waits on a futex of its own. Whoever has it goes on when
+//! another one sleeps in the kernel: before that, parking_lot yields, which takes long on a busy machine. Prints for each
+//! turn of a thread: its id, the turn's number among its own, that among all, and how many turns had begun when it asked.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-const THREADS: u64 = 3;
-const TURNS: u64 = 40;
+const THREADS: usize = 3;
+const TURNS: usize = 20;
 
 static LOCK: Mutex<u64> = parking_lot::const_mutex(0);
 static BEGUN: AtomicU64 = AtomicU64::new(0);
+static ACTIVE: AtomicUsize = AtomicUsize::new(THREADS);
+static IDS: [AtomicI32; THREADS] = [const { AtomicI32::new(0) }; THREADS];
 
 unsafe extern "C" {
     safe fn gettid() -> i32;
+}
+
+/// Whether a thread is in the kernel's call for futexes.
+fn is_parked(id: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/self/task/{id}/syscall")).is_ok_and(|it| it.starts_with("202 "))
+}
+
+fn is_another_parked() -> bool {
+    IDS.iter().map(|id| id.load(Ordering::SeqCst)).any(|id| id != 0 && id != gettid() && is_parked(id))
 }
 
 #[inline(never)]
@@ -24,22 +35,28 @@ fn take_turn() -> (u64, u64) {
     let number = *turns;
     *turns += 1;
     BEGUN.store(*turns, Ordering::SeqCst);
-    std::thread::sleep(Duration::from_micros(300));
+    // The last one has nobody to wait for.
+    while ACTIVE.load(Ordering::SeqCst) > 1 && !is_another_parked() {
+        std::thread::sleep(Duration::from_micros(100));
+    }
     (number, asked)
 }
 
-fn serve() {
+fn serve(thread: usize) -> Vec<String> {
+    IDS[thread].store(gettid(), Ordering::SeqCst);
     let mut turns = Vec::new();
-    for _ in 0..TURNS {
-        turns.push(take_turn());
-        // Who asks again at once gets the lock before the one that was woken.
-        std::thread::sleep(Duration::from_micros(50));
+    for turn in 0..TURNS {
+        let (number, asked) = take_turn();
+        turns.push(format!("{} {turn} {number} {asked}", gettid()));
     }
-    for (turn, (number, asked)) in turns.iter().enumerate() {
-        println!("{} {turn} {number} {asked}", gettid());
-    }
+    ACTIVE.fetch_sub(1, Ordering::SeqCst);
+    turns
 }
 
 fn main() {
-    std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(serve))));
+    let lines = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || serve(thread))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    println!("{}", lines.join("\n"));
 }

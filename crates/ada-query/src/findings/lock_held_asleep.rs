@@ -200,7 +200,9 @@ mod tests {
     }
 
     /// The thread that slept, when, and who waited how long.
-    fn found(waits: &[WaitSpan], holds: &[HoldSpan]) -> Vec<(u32, u64, Vec<(u32, u64)>)> {
+    type Short = (u32, u64, Vec<(u32, u64)>);
+
+    fn found(waits: &[WaitSpan], holds: &[HoldSpan]) -> Vec<Short> {
         let short =
             |it: Asleep| (it.hold.thread.0, it.sleep.0, it.waited.iter().map(|(thread, ns)| (thread.0, *ns)).collect());
         sleeps_with_locks(waits, holds).into_iter().map(short).collect()

@@ -298,8 +298,8 @@ fn readers_know_the_writer_that_they_wait_for() {
 }
 
 /// Mutexes of Rust, which are futexes and have no owner.
-fn check_futexes(session: &TracedProgram, printed: &[Vec<String>]) {
-    let Turns { waits, holders, wakers, last_wakers } = check_turns(session, printed, 120);
+fn check_futexes(session: &TracedProgram, printed: &[Vec<String>], turns: usize) {
+    let Turns { waits, holders, wakers, last_wakers } = check_turns(session, printed, turns);
     assert!(waits > 5 && holders == 0, "{holders} of {waits}");
     assert!(wakers * 10 >= waits * 8 && last_wakers * 10 >= wakers * 8, "{last_wakers}, {wakers} of {waits}");
 }
@@ -307,7 +307,7 @@ fn check_futexes(session: &TracedProgram, printed: &[Vec<String>]) {
 #[test]
 fn a_mutex_of_rust_is_a_futex_whose_waker_is_known() {
     let (session, printed) = trace(&Program::new("wait_mutex.rs"), &[]);
-    check_futexes(&session, &printed);
+    check_futexes(&session, &printed, 120);
 }
 
 /// Its threads each wait on a word of their own, which is not the mutex.
@@ -321,7 +321,7 @@ fn a_mutex_of_parking_lot_is_a_futex_whose_waker_is_known() {
     let output = cargo.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let (session, printed) = trace_file(&target.join("debug/parking_lot_turns"), &[], None);
-    check_futexes(&session, &printed);
+    check_futexes(&session, &printed, 60);
 }
 
 /// Each side waits for the other one. Who ended a wait for input is not known, and nobody is named.
