@@ -1,5 +1,5 @@
 //! Threads stand in line for a mutex of parking_lot, each of which waits on a futex of its own. Whoever has it goes on when
-//! another one sleeps in the kernel: before that, parking_lot yields, which takes long on a busy machine. Prints for each
+//! all others sleep in the kernel: before that, parking_lot yields, which takes long on a busy machine. Prints for each
 //! turn of a thread: its id, the turn's number among its own, that among all, and how many turns had begun when it asked.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
@@ -24,8 +24,9 @@ fn is_parked(id: i32) -> bool {
     std::fs::read_to_string(format!("/proc/self/task/{id}/syscall")).is_ok_and(|it| it.starts_with("202 "))
 }
 
-fn is_another_parked() -> bool {
-    IDS.iter().map(|id| id.load(Ordering::SeqCst)).any(|id| id != 0 && id != gettid() && is_parked(id))
+fn are_others_parked() -> bool {
+    let others = IDS.iter().map(|id| id.load(Ordering::SeqCst)).filter(|id| *id != 0 && *id != gettid());
+    others.filter(|id| is_parked(*id)).count() + 1 >= ACTIVE.load(Ordering::SeqCst)
 }
 
 #[inline(never)]
@@ -36,7 +37,7 @@ fn take_turn() -> (u64, u64) {
     *turns += 1;
     BEGUN.store(*turns, Ordering::SeqCst);
     // The last one has nobody to wait for.
-    while ACTIVE.load(Ordering::SeqCst) > 1 && !is_another_parked() {
+    while !are_others_parked() {
         std::thread::sleep(Duration::from_micros(100));
     }
     (number, asked)
