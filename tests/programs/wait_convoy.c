@@ -1,6 +1,8 @@
-/* Threads stand in line for a lock. Each prints, for each of its turns: its id, the turn's number, who had the lock when it
-   asked for it (0 for nobody), and who let go of it last. The arguments are the threads, their turns, and for how many
-   microseconds each has the lock: it sleeps meanwhile, so that the others come and wait. With a fourth one all begin together. */
+/* Threads stand in line for a lock. Each prints, for each of its turns: its id, the turn's number among its own, that among all, and how
+   many turns had begun when it asked for the lock. So whoever had the lock while it waited had one of the turns from the one before
+   that number to the one before its own, which is the one that let go of the lock last. The arguments are the threads, their turns,
+   and for how many microseconds each has the lock: it sleeps meanwhile, so that the others come and wait. With a fourth one all
+   begin together. PROTOCOL can be given to the compiler: the lock is one that hands the priority of those that wait on. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -10,24 +12,21 @@
 #define MOST_THREADS 64
 
 struct turn {
-    int holder, releaser;
+    int number, asked;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static volatile int holder, releaser;
+static volatile int begun;
 static pthread_barrier_t start;
 static int together;
 static int threads = 4, turns = 50, microseconds = 200;
 
-__attribute__((noipa)) void take_turn(int own, struct turn *turn)
+__attribute__((noipa)) void take_turn(struct turn *turn)
 {
-    int had = holder;
+    turn->asked = begun;
     pthread_mutex_lock(&lock);
-    *turn = (struct turn){ had, releaser };
-    holder = own;
+    turn->number = begun++;
     usleep(microseconds);
-    holder = 0;
-    releaser = own;
     pthread_mutex_unlock(&lock);
 }
 
@@ -38,7 +37,7 @@ static void *serve(void *turns_of_thread)
     if (together)
         pthread_barrier_wait(&start);
     for (int turn = 0; turn < turns; turn++) {
-        take_turn(id, &own[turn]);
+        take_turn(&own[turn]);
         /* Who asks again at once gets the lock before the one that was woken. */
         usleep(50);
     }
@@ -46,7 +45,7 @@ static void *serve(void *turns_of_thread)
     static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&printing);
     for (int turn = 0; turn < turns; turn++)
-        printf("%d %d %d %d\n", id, turn, own[turn].holder, own[turn].releaser);
+        printf("%d %d %d %d\n", id, turn, own[turn].number, own[turn].asked);
     pthread_mutex_unlock(&printing);
     return 0;
 }
@@ -59,6 +58,12 @@ int main(int words, char **word)
     together = words > 4;
     if (threads > MOST_THREADS)
         return 2;
+#ifdef PROTOCOL
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setprotocol(&attributes, PROTOCOL);
+    pthread_mutex_init(&lock, &attributes);
+#endif
     pthread_barrier_init(&start, 0, threads);
     for (int at = 0; at < threads; at++)
         pthread_create(&all[at], 0, serve, calloc(turns, sizeof(struct turn)));

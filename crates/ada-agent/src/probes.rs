@@ -10,7 +10,7 @@ use ada_ring::state::{PROBE_CALLS, ProbeCall};
 use ada_ring::{Lane, RawDetail, RawRecord, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::arch::number::{CLONE, CLONE3, FUTEX, PRCTL, USERFAULTFD};
+use crate::arch::number::{CLONE, CLONE3, FUTEX, IO_URING_ENTER, PRCTL, USERFAULTFD};
 use crate::filters::Afterwards;
 use crate::memory::{pool, process_block};
 use crate::reads::Sources;
@@ -129,8 +129,8 @@ fn kernel_call(probe: u64, registers: [u64; BASES_AT_CALL]) -> Option<(u64, [u64
     if has_role(probe, Role::Filter) {
         Some((PRCTL, [a, b, c, d, e, 0]))
     } else if has_role(probe, Role::SystemCall) {
-        // By this one threads wait for each other, and it does no harm.
-        (a != FUTEX).then_some((a, [b, c, d, e, f, 0]))
+        // By these threads wait, and they do no harm.
+        (!matches!(a, FUTEX | IO_URING_ENTER)).then_some((a, [b, c, d, e, f, 0]))
     } else {
         // The C function takes a function, its stack, and the flags.
         has_role(probe, Role::Clone).then_some((CLONE, [c, b, 0, 0, 0, 0]))

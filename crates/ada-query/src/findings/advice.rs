@@ -36,6 +36,9 @@ pub fn advice(finding: &Finding) -> Advice {
             ("Look at what the condition stands for before each wait, with the mutex held.", "ada waits".to_owned())
         }
         "lock_held_asleep" => ("Let go of the lock before sleeping.", "ada waits --by holder".to_owned()),
+        "lock_inversion" => {
+            ("Take the locks in the same order everywhere.", "ada query 'SELECT * FROM holds'".to_owned())
+        }
         "hang" => ("Look at who holds what it waits for: the calls before, on this thread and the others.", show()),
         "long_wait" => match fact("waits_for") {
             "a lock" => ("Hold the lock for less time, or split what it guards.", show()),

@@ -3,12 +3,14 @@
 mod advice;
 mod caveats;
 mod concurrency;
-mod contention;
 mod crash;
 mod deadlock;
 mod failed_calls;
 mod goroutines;
 mod leaks;
+mod lock_held_asleep;
+mod lock_inversion;
+mod lost_wakeup;
 mod pairs;
 mod raised;
 mod shape;
@@ -40,7 +42,8 @@ use survey::Survey;
 /// Something worth a look.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What kind: crash, uncaught_exception, panic, terminated, deadlock, lost_wakeup, lock_held_asleep, hang, long_wait, leak,
+    /// What kind: crash, uncaught_exception, panic, terminated, deadlock, lost_wakeup, lock_held_asleep, lock_inversion, hang,
+    /// long_wait, leak,
     /// slow_outlier, hot_function, unmatched, never_joined, never_resumed, leaked_continuation, leaked_goroutines, never_left,
     /// failed_calls, recursion or hot_tiny_function.
     pub kind: &'static str,
@@ -73,7 +76,9 @@ pub fn findings(trace: &Trace, cancel: &Cancel, symptom: Option<&str>) -> Result
         all.extend(crashes);
         all.extend(failed_calls::find(&about)?);
         all.extend(deadlock::find(&about)?);
-        all.extend(contention::find(&about)?);
+        all.extend(lock_held_asleep::find(&about)?);
+        all.extend(lock_inversion::find(&about)?);
+        all.extend(lost_wakeup::find(&about)?);
         all.extend(waits::find(&about, &survey)?);
         all.extend(leaks::find(&about, &survey));
         all.extend(slow::find(&about)?);

@@ -11,6 +11,7 @@ const WORDS: [(&[&str], &[&str]); 8] = [
             "lost_wakeup",
             "hang",
             "lock_held_asleep",
+            "lock_inversion",
             "long_wait",
             "never_joined",
             "never_resumed",

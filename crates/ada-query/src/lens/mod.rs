@@ -3,8 +3,10 @@
 //! A person looks for their own code. What libraries do on its behalf is charged to the function that called them.
 
 mod charged;
+mod states;
 
 pub use charged::{Charged, Outside, ShownCalls, charged, shown_calls};
+pub use states::self_states;
 
 use ada_image::glob;
 

@@ -5,6 +5,7 @@ mod details;
 mod drops;
 mod events;
 mod functions;
+mod holds;
 mod hooks;
 mod links;
 mod locks;
@@ -55,6 +56,7 @@ tables![
     links::Links,
     waits::Waits,
     locks::Locks,
+    holds::Holds,
     states::States,
     Ancestors,
     Descendants,

@@ -24,6 +24,14 @@ impl TraceProcess {
         (times.of(ThreadState::Unknown) == 0).then_some(times)
     }
 
+    /// How long a call was in each state, from its start to its end. Nothing is known of those of tasks.
+    pub fn state_times(&self, thread: ThreadIndex, seq: EventSeq, start: TraceNanos, end: TraceNanos) -> StateTimes {
+        match self.thread_states(thread) {
+            Some(states) if !self.is_of_task(thread, seq) => states.between(start, end),
+            _ => StateTimes::new([0, 0, 0, end.since(start)]),
+        }
+    }
+
     /// Whether a call belongs to a task, which shares its thread with others.
     pub(crate) fn is_of_task(&self, thread: ThreadIndex, seq: EventSeq) -> bool {
         !self.tables.meta().task_runs.is_empty() && matches!(self.context_at(thread, seq), Context::Task(_))

@@ -22,10 +22,15 @@ pub fn blocked_at(process: &TraceProcess, time: TraceNanos) -> BTreeMap<ThreadIn
 /// The circles of threads that wait for each other for ever. Only what is proved is one: each wait had not ended when the
 /// recording did, gives up never, and its holder has let go of nothing since.
 pub fn deadlocks(process: &TraceProcess) -> Vec<Deadlock> {
-    if process.switched.hides(|function| is_release(process.names.raw(function).unwrap_or_default())) {
+    if hides_releases(process) {
         return Vec::new();
     }
     circles(&blocked_at(process, TraceNanos::MAX))
+}
+
+/// Whether calls that let go of locks were switched off for a while: nobody knows who had what then.
+pub fn hides_releases(process: &TraceProcess) -> bool {
+    process.switched.hides(|function| is_release(process.names.raw(function).unwrap_or_default()))
 }
 
 /// Whether calls of a function let go of locks.

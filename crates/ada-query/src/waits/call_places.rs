@@ -1,4 +1,4 @@
-//! Which function of the program's own made a call.
+//! What was called, and which function of the program's own made the call.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,9 +11,15 @@ use crate::error::QueryError;
 use crate::ownership::own_functions;
 use crate::trace::{Trace, TraceProcess};
 
-/// The nearest functions of the program's own around some calls.
+/// Some calls, with the nearest functions of the program's own around them.
 #[derive(Default)]
-pub struct CallPlaces(HashMap<(ThreadIndex, EventSeq), FunctionIndex>);
+pub struct CallPlaces(HashMap<(ThreadIndex, EventSeq), Place>);
+
+#[derive(Clone, Copy)]
+struct Place {
+    called: FunctionIndex,
+    own: Option<FunctionIndex>,
+}
 
 impl CallPlaces {
     /// Those around what waits tell of: the call that waited, the one that took what was waited for, and the one that woke.
@@ -22,12 +28,21 @@ impl CallPlaces {
         process: &TraceProcess,
         waits: impl IntoIterator<Item = &'w WaitSpan>,
     ) -> Result<Self, QueryError> {
+        let calls = waits.into_iter().flat_map(|wait| {
+            [Some((wait.thread, wait.seq)), wait.holder.zip(wait.hold_seq), wait.waker.zip(wait.wake_seq)]
+        });
+        Self::of_calls(trace, process, calls.flatten())
+    }
+
+    /// Those around calls, which are known by their opening events.
+    pub fn of_calls(
+        trace: &Trace,
+        process: &TraceProcess,
+        calls: impl IntoIterator<Item = (ThreadIndex, EventSeq)>,
+    ) -> Result<Self, QueryError> {
         let mut wanted: BTreeMap<ThreadIndex, Vec<EventSeq>> = BTreeMap::new();
-        for wait in waits {
-            let calls = [Some((wait.thread, wait.seq)), wait.holder.zip(wait.hold_seq), wait.waker.zip(wait.wake_seq)];
-            for (thread, seq) in calls.into_iter().flatten() {
-                wanted.entry(thread).or_default().push(seq);
-            }
+        for (thread, seq) in calls {
+            wanted.entry(thread).or_default().push(seq);
         }
         let mut places = HashMap::new();
         if wanted.is_empty() {
@@ -44,7 +59,12 @@ impl CallPlaces {
 
     /// The function around a call.
     pub fn get(&self, thread: ThreadIndex, seq: EventSeq) -> Option<FunctionIndex> {
-        self.0.get(&(thread, seq)).copied()
+        self.0.get(&(thread, seq))?.own
+    }
+
+    /// What was called.
+    pub fn called(&self, thread: ThreadIndex, seq: EventSeq) -> Option<FunctionIndex> {
+        self.0.get(&(thread, seq)).map(|place| place.called)
     }
 
     /// Its name.
@@ -75,7 +95,7 @@ fn find(
     thread: ThreadIndex,
     seqs: &[EventSeq],
     is_own: &[bool],
-    places: &mut HashMap<(ThreadIndex, EventSeq), FunctionIndex>,
+    places: &mut HashMap<(ThreadIndex, EventSeq), Place>,
 ) -> Result<(), QueryError> {
     let tables = &process.tables;
     let mut columns = Columns::new();
@@ -93,7 +113,7 @@ fn find(
             while wanted.next_if(|it| *it < ends.seq).is_some() {}
             if wanted.next_if_eq(&ends.seq).is_some() {
                 // In a static program the call itself would pass for the program's own.
-                places.extend(above.or(own).map(|own| ((thread, ends.seq), own)));
+                places.insert((thread, ends.seq), Place { called: ends.function, own: above.or(own) });
             }
             if wanted.peek().is_none() {
                 return Ok(());

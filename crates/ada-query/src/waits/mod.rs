@@ -4,7 +4,7 @@ mod blocked;
 mod call_places;
 mod sums;
 
-pub use blocked::{Deadlock, blocked_at, deadlocks};
+pub use blocked::{Deadlock, blocked_at, deadlocks, hides_releases};
 pub use call_places::CallPlaces;
 pub use sums::{By, WaitSum, sums};
 

@@ -76,6 +76,7 @@ impl SyncCall {
             | "lll_lock_wait_private"
             | "futex_abstimed_wait64"
             | "futex_abstimed_wait_cancelable64"
+            | "futex_lock_pi64"
             | "(futex wait)" => Self::FutexWait,
             "lll_lock_wake" | "lll_lock_wake_private" | "(futex wake)" => Self::FutexWake,
             "syscall" => Self::System,
@@ -99,6 +100,9 @@ impl SyncCall {
 
 fn is_input(name: &str) -> bool {
     const NAMES: &str = " read readv write writev pread pread64 pwrite pwrite64 recv recvfrom recvmsg send sendto sendmsg accept \
-        accept4 connect poll ppoll select pselect epoll_wait epoll_pwait fsync fdatasync waitpid wait4 waitid flock sigwait pause ";
+        accept4 connect poll ppoll select pselect epoll_wait epoll_pwait epoll_pwait2 fsync fdatasync waitpid wait4 waitid flock \
+        sigwait pause recvmmsg sendmmsg sendfile splice msgrcv msgsnd mq_receive mq_send eventfd_read \
+        io_uring_enter io_uring_enter2 io_uring_submit_and_wait io_uring_submit_and_wait_timeout io_uring_wait_cqes \
+        io_uring_wait_cqe_timeout io_uring_get_cqe ";
     NAMES.split_whitespace().any(|known| known == name)
 }

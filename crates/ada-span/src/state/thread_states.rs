@@ -17,6 +17,20 @@ pub(super) struct Change {
 pub struct StateTimes([u64; ThreadState::ALL.len()]);
 
 impl StateTimes {
+    /// From the times in the order of [`ThreadState::ALL`].
+    pub const fn new(times: [u64; ThreadState::ALL.len()]) -> Self {
+        Self(times)
+    }
+
+    /// Those of several stretches of time.
+    #[must_use]
+    pub fn plus(mut self, more: Self) -> Self {
+        for &state in ThreadState::ALL {
+            self.add(state, more.of(state));
+        }
+        self
+    }
+
     /// How long it was in one.
     pub fn of(self, state: ThreadState) -> u64 {
         self.0[state as usize]

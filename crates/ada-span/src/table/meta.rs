@@ -15,7 +15,7 @@ use crate::pthread::{FailedCreation, PthreadSpan};
 use crate::replay::ThreadFacts;
 use crate::task::{Suspension, TaskRun, TaskSpan};
 use crate::thread_index::ThreadIndex;
-use crate::wait::WaitSpan;
+use crate::wait::{HoldSpan, WaitSpan};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ADASPAN2");
 
@@ -60,6 +60,8 @@ pub struct Meta {
     pub waits: Vec<WaitSpan>,
     /// Waits that were found and not kept, because there were too many.
     pub waits_left_out: u64,
+    /// Who certainly had which lock when, by start.
+    pub holds: Vec<HoldSpan>,
 }
 
 /// A thread in the tables.
@@ -147,6 +149,7 @@ impl Meta {
         out.list(&self.groups, |out, it| it.encode(out));
         out.list(&self.waits, |out, it| it.encode(out));
         out.u64(self.waits_left_out);
+        out.list(&self.holds, |out, it| it.encode(out));
         let crc = crc32fast::hash(&out.0);
         out.u32(crc);
         out.0
@@ -202,6 +205,7 @@ impl Meta {
             groups: from.list(GroupEntry::decode)?,
             waits: from.list(WaitSpan::decode)?,
             waits_left_out: from.u64()?,
+            holds: from.list(HoldSpan::decode)?,
         };
         (from.0.is_empty() && meta.is_consistent()).then_some(meta)
     }
@@ -221,6 +225,7 @@ impl Meta {
             && self.failed_creations.iter().all(|it| it.thread.as_usize() < threads)
             && self.callbacks.iter().all(|it| it.is_consistent(threads))
             && self.waits.iter().all(|it| it.is_consistent(threads))
+            && self.holds.iter().all(|it| it.is_consistent(threads))
             && self.is_concurrency_consistent()
     }
 

@@ -3,6 +3,8 @@
 //! A lock that is taken without a wait is not known by its address: its call says only that the thread has one more. So the
 //! books count, and know an address where a contended path has shown it. What they cannot know they call unsure.
 
+use std::collections::HashMap;
+
 use ada_event::{EventSeq, TraceNanos};
 
 use super::call::{LockStep, Step};
@@ -16,6 +18,8 @@ pub(super) struct Books<'a> {
     steps: &'a [LockStep],
     next: usize,
     held: [Vec<Held>; 2],
+    /// Which locks calls took, as those have shown that waited for them.
+    shown: HashMap<EventSeq, u64>,
 }
 
 /// A lock that is held.
@@ -40,14 +44,14 @@ pub(super) enum TakenBy {
 
 impl<'a> Books<'a> {
     pub(super) fn new(steps: &'a [LockStep]) -> Self {
-        Self { steps, next: 0, held: Default::default() }
+        Self { steps, next: 0, held: Default::default(), shown: HashMap::new() }
     }
 
     /// Which call took a lock that the thread holds at a time. Times do not go back from one question to the next.
     pub(super) fn taken_by(&mut self, object: u64, time: TraceNanos, is_read_write: bool) -> TakenBy {
         while let Some(step) = self.steps.get(self.next).filter(|step| step.end <= time) {
             self.next += 1;
-            self.held[usize::from(step.is_read_write)].follow(step);
+            self.held[usize::from(step.is_read_write)].follow(&self.with_shown(step));
         }
         // The lock says whose it is before the call that takes it is over.
         let coming = self
@@ -55,16 +59,32 @@ impl<'a> Books<'a> {
             .get(self.next)
             .filter(|step| step.what != Step::LetGo && step.is_read_write == is_read_write && step.start <= time);
         let mut candidates = self.held[usize::from(is_read_write)].clone();
-        candidates.extend(coming.map(Held::of));
+        candidates.extend(coming.map(|step| Held::of(&self.with_shown(step))));
         if let Some(held) = candidates.iter().find(|held| held.object == object && held.is_sure) {
             return TakenBy::Call(held.seq, held.since.min(time));
         }
         candidates.retain(|held| held.object == NONE || !held.is_sure);
         match candidates[..] {
             [] => TakenBy::Nobody,
-            [held] if held.is_sure => TakenBy::Call(held.seq, held.since.min(time)),
+            [held] if held.is_sure => {
+                self.show(held.seq, object, is_read_write);
+                TakenBy::Call(held.seq, held.since.min(time))
+            }
             _ => TakenBy::Several,
         }
+    }
+
+    /// Remembers which lock a call took: what is held beside it is another one.
+    fn show(&mut self, seq: EventSeq, object: u64, is_read_write: bool) {
+        self.shown.insert(seq, object);
+        let held = self.held[usize::from(is_read_write)].iter_mut().find(|held| held.seq == seq);
+        held.into_iter().for_each(|held| held.object = object);
+    }
+
+    fn with_shown(&self, step: &LockStep) -> LockStep {
+        let shown = || self.shown.get(&step.seq).copied().unwrap_or(NONE);
+        let object = if step.object == NONE && step.what == Step::Taken { shown() } else { step.object };
+        LockStep { object, ..*step }
     }
 
     /// Whether the thread may have let go of a lock after a time.
@@ -173,6 +193,18 @@ mod tests {
         assert_eq!(taken(&steps, 7, 25), TakenBy::Call(EventSeq(10), TraceNanos(12)));
         assert_eq!(taken(&steps, 8, 25), TakenBy::Call(EventSeq(20), TraceNanos(22)));
         assert_eq!(taken(&steps, 8, 40), TakenBy::Call(EventSeq(20), TraceNanos(22)));
+    }
+
+    #[test]
+    fn what_others_have_shown_is_remembered() {
+        let steps = [step(10, Step::Taken, NONE), step(20, Step::Taken, NONE), step(30, Step::LetGo, 8)];
+        let mut books = Books::new(&steps);
+        assert_eq!(books.taken_by(7, TraceNanos(15), false), TakenBy::Call(EventSeq(10), TraceNanos(12)));
+        assert_eq!(books.taken_by(8, TraceNanos(25), false), TakenBy::Call(EventSeq(20), TraceNanos(22)));
+        // What was let go of is the other one.
+        assert_eq!(books.taken_by(7, TraceNanos(40), false), TakenBy::Call(EventSeq(10), TraceNanos(12)));
+        // A lock of which nobody knows who took it.
+        assert_eq!(books.taken_by(9, TraceNanos(41), false), TakenBy::Nobody);
     }
 
     #[test]

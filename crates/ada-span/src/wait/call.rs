@@ -10,8 +10,9 @@ use crate::replay::{Closed, Opened};
 use crate::role::{Role, SyncCall};
 use crate::thread_index::ThreadIndex;
 
-/// The kernel's number of the futex call.
+/// The kernel's numbers of the calls that are of interest where a program makes them by `syscall`.
 const FUTEX: u64 = 202;
+const IO_URING_ENTER: u64 = 426;
 /// Input and output that took less, in nanoseconds, is not taken for a wait.
 const SHORT_INPUT: u64 = 20_000;
 /// Locks that are taken and let go of by one thread and remembered. Who held what is not known beyond.
@@ -33,8 +34,8 @@ pub(super) struct ObservedCall {
     pub(super) arguments: [u64; 3],
     /// What was read behind the first.
     pub(super) words: [u64; 4],
-    /// What it gave back.
-    pub(super) result: u64,
+    /// What it gave back, where that is known.
+    pub(super) result: Option<u64>,
 }
 
 /// The outermost call of its kind.
@@ -146,16 +147,18 @@ impl SyncCalls {
             return;
         }
         let argument = |index: usize| detail.map_or(NONE, |detail| detail.registers[index]);
-        let is_futex = opened.role == Role::Sync(SyncCall::System);
-        // Of other system calls nothing is kept.
-        if is_futex && argument(0) != FUTEX {
-            return;
-        }
-        let first = usize::from(is_futex);
+        let is_by_number = opened.role == Role::Sync(SyncCall::System);
+        let role = match argument(0) {
+            IO_URING_ENTER if is_by_number => Role::Sync(SyncCall::Input),
+            // Of other system calls nothing is kept.
+            number if is_by_number && number != FUTEX => return,
+            _ => opened.role,
+        };
+        let first = usize::from(is_by_number);
         let object = argument(first);
-        let outer = Outer { role: opened.role, seq: opened.seq, start: opened.start, object };
+        let outer = Outer { role, seq: opened.seq, start: opened.start, object };
         let outer = self.open.first().map_or(outer, |open| open.outer);
-        let call = match opened.role {
+        let call = match role {
             Role::Sync(call) if detail.is_some() || matches!(call, SyncCall::Sleep | SyncCall::Input) => {
                 let mut words = [NONE; 4];
                 let read = detail.map_or(&[][..], |detail| &detail.words);
@@ -171,20 +174,20 @@ impl SyncCalls {
                     has_closed: false,
                     arguments: [object, argument(first + 1), argument(first + 2)],
                     words,
-                    result: NONE,
+                    result: None,
                 });
                 Some(self.calls.len() - 1)
             }
             _ => None,
         };
-        let is_path = matches!(opened.role, Role::Sync(SyncCall::FutexWait | SyncCall::FutexWake));
+        let is_path = matches!(role, Role::Sync(SyncCall::FutexWait | SyncCall::FutexWake));
         if let Some(around) = self.open.first_mut().filter(|_| is_path) {
             around.object = object;
         }
         self.open.push(Open {
             in_seq: opened.seq,
             outer,
-            role: opened.role,
+            role,
             start: opened.start,
             seq: opened.seq,
             call,
@@ -201,7 +204,7 @@ impl SyncCalls {
                 self.calls.pop();
             } else if let Some(call) = open.call.and_then(|at| self.calls.get_mut(at)) {
                 (call.end, call.outcome, call.has_closed) = (end, closed.outcome, true);
-                call.result = detail().map_or(NONE, |detail| detail.registers[0]);
+                call.result = detail().map(|detail| detail.registers[0]);
             }
             if closed.outcome.reason == Reason::TailCall {
                 self.jumped = Some((open, closed.depth));

@@ -6,12 +6,13 @@ use ada_event::{EventSeq, ThreadId, TraceNanos};
 
 use super::books::{Books, TakenBy};
 use super::call::{LockStep, MOST_STEPS, ObservedCall, SyncCalls};
+use super::holds::{HoldSpan, holds_of};
 use super::wakes::{Wake, Wakes, WokenBy};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
 use crate::concurrency::Loss;
 use crate::outcome::{Reason, Status};
-use crate::pthread::PthreadSpan;
+use crate::pthread::{PthreadSpan, ThreadEnd};
 use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::role::{Role, SyncCall};
 use crate::thread_index::ThreadIndex;
@@ -37,8 +38,19 @@ pub(crate) struct Known<'a> {
     pub(crate) options: &'a ReplayOptions,
 }
 
-/// Makes the waits, by their starts; and how many were not kept.
-pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> (Vec<WaitSpan>, u64) {
+/// What is found.
+#[derive(Default)]
+pub(crate) struct Waits {
+    /// The waits, by their starts.
+    pub(crate) waits: Vec<WaitSpan>,
+    /// How many were not kept.
+    pub(crate) left_out: u64,
+    /// Who had which lock when.
+    pub(crate) holds: Vec<HoldSpan>,
+}
+
+/// Makes the waits, and finds who held what.
+pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let mut calls = Vec::new();
     let mut steps: HashMap<ThreadIndex, Vec<LockStep>> = HashMap::new();
     for part in parts {
@@ -46,7 +58,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> (Vec<WaitSp
         steps.extend(part.steps);
     }
     if calls.is_empty() {
-        return (Vec::new(), 0);
+        return Waits::default();
     }
     calls.sort_unstable_by_key(|call: &ObservedCall| (call.start, call.thread, call.seq));
     let (wakes, woken_times) = (wakes_of(&calls), woken_times(&calls));
@@ -73,7 +85,19 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> (Vec<WaitSp
     for at in order {
         correlator.find_waker(&mut waits[at]);
     }
-    (waits.into_iter().map(|found| found.wait).collect(), left_out as u64)
+    let waits: Vec<WaitSpan> = waits.into_iter().map(|found| found.wait).collect();
+    let mut holds = Vec::new();
+    if known.sees_unlocks {
+        let mut ends: HashMap<ThreadIndex, Vec<TraceNanos>> = HashMap::new();
+        for life in known.threads {
+            // A thread that waits to the end makes no event there.
+            let is_cut = matches!(life.end_how(), ThreadEnd::Alive | ThreadEnd::ProcessEnd);
+            let end = if is_cut { life.end.max(known.options.end_time) } else { life.end };
+            ends.entry(life.thread).or_default().push(end);
+        }
+        holds = holds_of(&steps, &waits, &correlator.losses, &ends);
+    }
+    Waits { waits, left_out: left_out as u64, holds }
 }
 
 /// A wait that was found.
@@ -83,8 +107,8 @@ struct Found {
     asked: TraceNanos,
     /// When it was over, and only a mutex was to be taken again.
     woken: TraceNanos,
-    /// Whether it gave up.
-    has_timed_out: bool,
+    /// Whether it ended without anybody's doing.
+    has_given_up: bool,
 }
 
 /// The calls that end waits.
@@ -191,7 +215,10 @@ fn wait_of(
         ..WaitSpan::default()
     };
     let asked = outer.map_or(call.start, |outer| outer.start);
-    Some(Found { wait, asked, woken, has_timed_out: is_timed && call.result as u32 == TIMED_OUT })
+    // By number, a call fails with -1: the word had changed, a signal came, or time was up. Nobody woke it.
+    let has_failed = call.call == SyncCall::System && call.result == Some(u64::MAX);
+    let has_given_up = has_failed || is_timed && call.result.map(|it| it as u32) == Some(TIMED_OUT);
+    Some(Found { wait, asked, woken, has_given_up })
 }
 
 fn is_timed(role: Role) -> bool {
@@ -316,10 +343,10 @@ impl Correlator<'_> {
     }
 
     fn find_waker(&mut self, found: &mut Found) {
-        let Found { wait, asked, woken, has_timed_out } = found;
+        let Found { wait, asked, woken, has_given_up } = found;
         let (asked, woken) = (*asked, *woken);
         let mut doubts = Doubts(wait.doubts);
-        if wait.has_ended != 1 || *has_timed_out || matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input) {
+        if wait.has_ended != 1 || *has_given_up || matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input) {
             return;
         }
         let (thread, object) = (wait.thread, wait.object);

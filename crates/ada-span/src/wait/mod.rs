@@ -3,10 +3,12 @@
 mod books;
 mod call;
 mod correlate;
+mod holds;
 mod wakes;
 
 pub(crate) use call::{SyncCalls, has_contention};
-pub(crate) use correlate::{Known, correlate};
+pub(crate) use correlate::{Known, Waits, correlate};
+pub use holds::HoldSpan;
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 

@@ -61,7 +61,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::for_people(args.format, args.wide);
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
-        let mut uses = top::seen(opened, &args.lens, &args.lens.for_list(args.format), args.corrected)?;
+        let mut uses = top::seen(
+            opened,
+            &args.lens,
+            &args.lens.for_list(args.format),
+            args.corrected,
+            args.sort.state().is_some(),
+        )?;
         let mut findings = findings(opened, &Cancel::default(), None)?;
         findings.retain(|it| args.lens.wants(it.pid));
         let order = by_interest(args, opened, &uses.busy_ns);
@@ -212,15 +218,20 @@ fn to_json(
         top::sort_uses(functions, sort);
         functions.iter().take(args.limit).map(|it| top::to_json(opened, it)).collect()
     };
+    let mut by = json!({
+        "by_self": functions(Sort::SelfTime),
+        "by_total": functions(Sort::Total),
+        "by_calls": functions(Sort::Calls),
+        "outside": outside,
+        "all_ns": all_ns,
+    });
+    // Only where it is asked for are they known.
+    if let Some(state) = args.sort.state() {
+        by[format!("by_{state}")] = functions(args.sort).into();
+    }
     json!({
         "run": object(facts),
-        "functions": {
-            "by_self": functions(Sort::SelfTime),
-            "by_total": functions(Sort::Total),
-            "by_calls": functions(Sort::Calls),
-            "outside": outside,
-            "all_ns": all_ns,
-        },
+        "functions": by,
         "threads": object(threads),
         "logical": list(logical),
         "anomalies": list(oddities),

@@ -4,15 +4,17 @@ mod active;
 mod states;
 
 pub(crate) use active::most_alive;
-pub(crate) use states::{percentages, why_unknown};
+pub(crate) use states::{check_states, percentages, why_unknown};
 
 use std::collections::{BTreeMap, HashMap};
 
 use ada_event::EventSeq;
 use ada_query::FunctionPattern;
 use ada_span::pthread::PthreadSpan;
+use ada_span::state::ThreadState;
 use ada_span::table::Meta;
 use ada_span::{NONE, ThreadIndex};
+use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::analysis::{
@@ -25,6 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   ada threads                          threads below the ones that made them
   ada threads --name 'worker*' --format json
+  ada threads --sort ready             those first that could have run longest, and did not
   ada show thread:4712                 everything about one
 
 A question mark behind a creator means that it may have been another call of the same time.";
@@ -37,6 +40,9 @@ pub(crate) struct Args {
     /// Threads that ran a function whose name matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     name: Option<String>,
+    /// In which order
+    #[arg(long, value_enum, default_value_t = Order::Creator)]
+    sort: Order,
     /// Print at most N; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
@@ -46,6 +52,30 @@ pub(crate) struct Args {
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
+}
+
+/// How threads are sorted.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Order {
+    /// Below the ones that made them
+    Creator,
+    /// The ones with the most time on a processor first
+    OnCpu,
+    /// The ones first that could have run longest while others had the processors
+    Ready,
+    /// The ones that waited longest first
+    Blocked,
+}
+
+impl Order {
+    const fn state(self) -> Option<ThreadState> {
+        match self {
+            Self::Creator => None,
+            Self::OnCpu => Some(ThreadState::Running),
+            Self::Ready => Some(ThreadState::Ready),
+            Self::Blocked => Some(ThreadState::Blocked),
+        }
+    }
 }
 
 /// A thread, with its level of the hierarchy.
@@ -98,6 +128,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         lines.retain(|line| {
             args.name.as_ref().is_none_or(|pattern| FunctionPattern::new(pattern).matches(&name(opened, line)))
         });
+        if let Some(state) = args.sort.state() {
+            check_states(opened)?;
+            let time = |line: &Line| states::times(&opened.processes()[line.process], line).map(|it| it.of(state));
+            lines.sort_by_cached_key(|line| std::cmp::Reverse(time(line)));
+            lines.iter_mut().for_each(|line| line.level = 0);
+        }
         let (page, next) = list_page(&lines, args.cursor, args.limit);
         match args.format {
             ListFormat::Table => {

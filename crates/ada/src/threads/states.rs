@@ -1,5 +1,6 @@
 //! How much of their lives threads were on a processor.
 
+use ada_span::ThreadIndex;
 use ada_span::state::{StateTimes, ThreadState};
 
 use super::Line;
@@ -41,6 +42,18 @@ pub(crate) fn percentages(opened: &OpenedSession) -> Option<(String, [(&'static 
         format!("{:.1} % {state}", 100.0 * sum.1 as f64 / total as f64)
     };
     (total > 0).then(|| (sums.iter().zip(NAMES).map(share).collect::<Vec<_>>().join(", "), sums))
+}
+
+/// Says so where nobody knows when threads ran, and something is to be sorted by it.
+pub(crate) fn check_states(opened: &OpenedSession) -> anyhow::Result<()> {
+    let is_known = |process: &TraceProcess| {
+        ThreadIndex::all(process.tables.meta().threads.len()).any(|thread| process.thread_states(thread).is_some())
+    };
+    if opened.processes().iter().any(is_known) {
+        return Ok(());
+    }
+    let reason = why_unknown(opened).map(|reason| format!(": {reason}")).unwrap_or_default();
+    anyhow::bail!("when threads ran is not known{reason}")
 }
 
 /// Why it is not known when threads ran, if it is not.

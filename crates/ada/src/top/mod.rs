@@ -6,6 +6,7 @@ mod uses;
 use ada_query::FunctionPattern;
 use ada_query::lens::Lens;
 use ada_span::Status;
+use ada_span::state::{StateTimes, ThreadState};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
@@ -25,6 +26,7 @@ Examples:
   ada top --sort calls --module 'libc*'
   ada top --lines                      with file and line of each function
   ada top --sort p99 --limit 10 --format json
+  ada top --sort on-cpu                where the processors' time went; also ready and blocked
   ada top --corrected                  without what recording took, and sorted so
 
 self has the libraries that a function called, which the lines below it name; with --all, these are lines of their own.
@@ -77,6 +79,24 @@ pub(crate) enum Sort {
     P99,
     /// The longest call
     Max,
+    /// Time on a processor, in the function and what it called that is not shown
+    OnCpu,
+    /// Time in which it could have run, and others had the processors
+    Ready,
+    /// Time in which it waited
+    Blocked,
+}
+
+impl Sort {
+    /// The state of threads by whose time is sorted.
+    pub(crate) const fn state(self) -> Option<ThreadState> {
+        match self {
+            Self::OnCpu => Some(ThreadState::Running),
+            Self::Ready => Some(ThreadState::Ready),
+            Self::Blocked => Some(ThreadState::Blocked),
+            _ => None,
+        }
+    }
 }
 
 const FIELDS: [&str; 22] = [
@@ -111,7 +131,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::for_people(args.format, args.wide);
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         args.function.iter().try_for_each(|it| check_known(opened, it))?;
-        let mut uses = seen(opened, &args.lens, &args.lens(), args.corrected)?;
+        let mut uses = seen(opened, &args.lens, &args.lens(), args.corrected, args.sort.state().is_some())?;
         let mut functions = std::mem::take(&mut uses.functions);
         let patterns: Vec<FunctionPattern> = args.function.iter().map(|it| FunctionPattern::new(it)).collect();
         functions.retain(|it| {
@@ -182,11 +202,26 @@ pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
         "longest_span_id": longest(opened, it),
     });
     put_source(&mut record, opened.source(it.process, stats.function));
+    if let Some(states) = it.states {
+        put_states(&mut record, states);
+    }
     if let Some(corrected) = it.corrected {
         put_corrected(&mut record, "corrected_self", Some(corrected.own));
         put_corrected(&mut record, "corrected_total", Some(corrected.total));
     }
     record
+}
+
+/// Adds the times in each state, and the time of which nothing is known.
+pub(crate) fn put_states(record: &mut Value, states: StateTimes) {
+    for (name, state) in [
+        ("on_cpu_ns", ThreadState::Running),
+        ("ready_ns", ThreadState::Ready),
+        ("blocked_ns", ThreadState::Blocked),
+        ("unknown_ns", ThreadState::Unknown),
+    ] {
+        record[name] = states.of(state).into();
+    }
 }
 
 /// Calls into a module that is not shown.

@@ -37,6 +37,9 @@ pub(crate) fn print(
     if is_corrected {
         titles.splice(4..4, ["corrected self", "corrected total"]);
     }
+    if let Some(state) = sort.state() {
+        titles.splice(2..2, [state.word()]);
+    }
     if terminal.width >= 180 {
         titles.extend(["module", "reference", "longest call"]);
     }
@@ -55,6 +58,9 @@ pub(crate) fn print(
             "self" => nanoseconds(stats.self_ns.saturating_add(it.outside_ns())),
             "total" => nanoseconds(stats.total_ns),
             "calls" => thousands(stats.spans),
+            "running" | "ready" | "blocked" => {
+                it.states.zip(sort.state()).map(|(states, state)| nanoseconds(states.of(state))).unwrap_or_default()
+            }
             "corrected self" => corrected_text(it.corrected.map(|it| it.own)),
             "corrected total" => corrected_text(it.corrected.map(|it| it.total)),
             "module" => names.module(stats.function),
@@ -78,7 +84,7 @@ pub(crate) fn print(
             cells.push(source_text(opened.source(it.process, stats.function)));
         }
         rows.push((Line::Function(name), cells));
-        rows.extend(outside_rows(&it.outside, all, titles.len()));
+        rows.extend(outside_rows(&it.outside, all, &titles));
     }
     let mut widths: Vec<usize> = titles.iter().map(|title| title.chars().count()).collect();
     for (_, cells) in &rows {
@@ -134,14 +140,16 @@ impl Line<'_> {
     }
 }
 
-fn outside_rows<'a>(outside: &'a [OutsideModule], all: f64, columns: usize) -> Vec<(Line<'a>, Vec<String>)> {
+fn outside_rows<'a>(outside: &'a [OutsideModule], all: f64, titles: &[&str]) -> Vec<(Line<'a>, Vec<String>)> {
     let worth = outside.iter().filter(|it| it.ns() as f64 / all >= WORTH_A_LINE);
     let row = |it: &'a OutsideModule| {
-        let mut cells = vec![String::new(); columns];
-        cells[1] = percent(it.ns() as f64 / all);
-        cells[2] = nanoseconds(it.ns());
-        cells[4.min(columns - 1)] = thousands(it.calls());
-        (Line::Outside(it), cells)
+        let cell = |title: &&str| match *title {
+            "" => percent(it.ns() as f64 / all),
+            "self" => nanoseconds(it.ns()),
+            "calls" => thousands(it.calls()),
+            _ => String::new(),
+        };
+        (Line::Outside(it), titles.iter().map(cell).collect())
     };
     worth.map(row).collect()
 }

@@ -6,12 +6,14 @@ use std::collections::HashMap;
 use ada_event::ProcessId;
 use ada_query::Cancel;
 use ada_query::findings::is_wait;
-use ada_query::lens::{Lens, Outside, charged};
+use ada_query::lens::{Lens, Outside, charged, self_states};
+use ada_span::state::StateTimes;
 use ada_span::table::FunctionIndex;
 use ada_span::{Corrected, FunctionStats};
 
 use super::Sort;
 use crate::analysis::{LensArgs, OpenedSession, TraceProcess, check_correctable};
+use crate::threads::check_states;
 
 /// A function of a program: of one process, or of all that run it.
 #[derive(Clone)]
@@ -25,6 +27,8 @@ pub(crate) struct Use<'a> {
     pub(crate) outside: Vec<OutsideModule>,
     /// Times without what recording took, if they were asked for and are known.
     pub(super) corrected: Option<CorrectedTimes>,
+    /// How long it was in which state, in itself and in what it called that is not shown, if that was asked for.
+    pub(super) states: Option<StateTimes>,
 }
 
 /// Functions of a module that are not shown, called by one that is.
@@ -67,7 +71,7 @@ impl OutsideModule {
 impl<'a> Use<'a> {
     pub(crate) fn new(opened: &OpenedSession, process: usize, stats: &'a FunctionStats) -> Self {
         let pids = vec![opened.processes()[process].pid];
-        Self { process, pids, stats: Cow::Borrowed(stats), outside: Vec::new(), corrected: None }
+        Self { process, pids, stats: Cow::Borrowed(stats), outside: Vec::new(), corrected: None, states: None }
     }
 
     /// Time in the function, and in what it called that is not shown.
@@ -87,6 +91,7 @@ impl<'a> Use<'a> {
         self.pids.extend(other.pids);
         self.stats.to_mut().merge(other.stats.into_owned());
         merge_outside(&mut self.outside, other.outside);
+        self.states = self.states.zip(other.states).map(|(one, two)| one.plus(two));
         let sum =
             |one: Corrected, two: Corrected| Corrected { ns: one.ns + two.ns, error_ns: one.error_ns + two.error_ns };
         self.corrected = match (self.corrected, other.corrected) {
@@ -106,15 +111,21 @@ pub(crate) fn all(opened: &OpenedSession) -> Vec<Use<'_>> {
         .collect()
 }
 
-/// The functions that the lens shows, those of one program together; with times without what recording took if asked for.
+/// The functions that the lens shows, those of one program together; with times without what recording took, and with how long they
+/// were in which state, if asked for.
 pub(crate) fn seen<'a>(
     opened: &'a OpenedSession,
     args: &LensArgs,
     lens: &Lens,
     is_corrected: bool,
+    with_states: bool,
 ) -> anyhow::Result<Uses<'a>> {
     let shown = args.shown(opened, lens)?;
     let mut uses = all(opened);
+    if with_states {
+        check_states(opened)?;
+        add_states(opened, &mut uses, &shown)?;
+    }
     if is_corrected {
         correct(opened, &mut uses)?;
     }
@@ -235,6 +246,18 @@ fn correct(opened: &OpenedSession, uses: &mut [Use<'_>]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Adds how long each was in which state.
+fn add_states(opened: &OpenedSession, uses: &mut [Use<'_>], shown: &[Vec<bool>]) -> anyhow::Result<()> {
+    for (number, process) in opened.processes().iter().enumerate() {
+        let states = self_states(process, &shown[number], &Cancel::default())?;
+        for it in uses.iter_mut().filter(|it| it.process == number) {
+            let index = process.tables.meta().function_index(it.stats.function);
+            it.states = index.and_then(|index| states.get(index.as_usize()).copied());
+        }
+    }
+    Ok(())
+}
+
 /// The ones that lead by `sort` first.
 pub(crate) fn sort_uses(uses: &mut [Use<'_>], sort: Sort) {
     let measure = |it: &Use<'_>| match sort {
@@ -243,6 +266,9 @@ pub(crate) fn sort_uses(uses: &mut [Use<'_>], sort: Sort) {
         Sort::Calls => it.stats.spans,
         Sort::P99 => it.stats.quantile(0.99).unwrap_or(0),
         Sort::Max => it.stats.max_ns,
+        Sort::OnCpu | Sort::Ready | Sort::Blocked => {
+            it.states.zip(sort.state()).map_or(0, |(states, state)| states.of(state))
+        }
     };
     uses.sort_by_cached_key(|it| (std::cmp::Reverse(measure(it)), it.process, it.stats.function));
 }

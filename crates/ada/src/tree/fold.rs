@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ada_event::{EventSeq, TraceNanos};
 use ada_query::lens::Outside;
+use ada_span::state::StateTimes;
 use ada_span::table::{Column, Columns, FunctionIndex, Tables};
 use ada_span::{Correction, Costs, OpenCall, OpenChains, SelfCosts, SpanEnds, SpanError, ThreadIndex};
+
+use crate::analysis::TraceProcess;
 
 /// Call paths that are distinguished; beyond, calls are only counted.
 const MOST_NODES: usize = 1 << 20;
@@ -18,6 +21,8 @@ pub(super) struct Node {
     pub(super) count: u64,
     pub(super) total_ns: u64,
     pub(super) self_ns: u64,
+    /// How long these calls were in which state, if that was asked for.
+    pub(super) states: StateTimes,
     /// What recording took in these calls, and in them alone.
     pub(super) costs: Costs,
     pub(super) self_costs: SelfCosts,
@@ -40,6 +45,8 @@ pub(super) struct Wanted<'a> {
     pub(super) shown: &'a [bool],
     /// Where times are to be had without what recording took.
     pub(super) correction: Option<&'a Correction>,
+    /// Where it is asked for how long calls were in which state.
+    pub(super) states_of: Option<&'a TraceProcess>,
     pub(super) since: TraceNanos,
     pub(super) until: TraceNanos,
     /// By index of the function: where the tree begins. None: at the outermost calls.
@@ -223,6 +230,10 @@ impl Folded {
                         node.total_ns = node.total_ns.saturating_add(at(Column::Duration));
                         node.self_ns = node.self_ns.saturating_add(at(Column::SelfTime));
                         node.self_costs.add(&ends, waited_ns);
+                        if let Some(process) = wanted.states_of {
+                            let end = start.saturating_add(at(Column::Duration));
+                            node.states = node.states.plus(process.state_times(thread, seq, start, end));
+                        }
                     }
                     None => self.left_out += 1,
                 }
@@ -256,6 +267,7 @@ impl Folded {
             count: 0,
             total_ns: 0,
             self_ns: 0,
+            states: StateTimes::default(),
             costs,
             self_costs,
             hidden: 0,

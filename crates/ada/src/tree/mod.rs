@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ada_event::TraceNanos;
 use ada_query::FunctionPattern;
+use ada_span::state::ThreadState;
 use ada_span::table::FunctionIndex;
 use ada_span::{Corrected, ThreadIndex};
 use serde_json::{Value, json};
@@ -18,7 +19,8 @@ use crate::analysis::{
     parse_nanos, put_corrected, put_source, short_name, thousands, with_tables,
 };
 use crate::exit::Outcome;
-use crate::top::{OutsideModule, outside_json, outside_modules, outside_name, program};
+use crate::threads::check_states;
+use crate::top::{OutsideModule, outside_json, outside_modules, outside_name, program, put_states};
 
 use fold::{Folded, Node, Wanted};
 
@@ -27,6 +29,7 @@ Examples:
   ada tree                                   the program's own functions from main on, all threads folded together
   ada tree --all --depth 4                   with the loader, libc and other libraries
   ada tree --sort total --hide 'log_*'       what takes most time first, without some functions
+  ada tree --sort on-cpu                     what took most of the processors' time first; also ready and blocked
   ada tree --thread 4711 --depth 5
   ada tree --function handle_request         what happens below one function
   ada tree --logical                         threads, Swift's tasks and dispatched blocks below what made them
@@ -96,6 +99,24 @@ pub(crate) enum Order {
     Total,
     /// The ones that were called most first
     Calls,
+    /// The ones with the most time on a processor first
+    OnCpu,
+    /// The ones first that could have run longest while others had the processors
+    Ready,
+    /// The ones that waited longest first
+    Blocked,
+}
+
+impl Order {
+    /// The state of threads by whose time is sorted.
+    const fn state(self) -> Option<ThreadState> {
+        match self {
+            Self::OnCpu => Some(ThreadState::Running),
+            Self::Ready => Some(ThreadState::Ready),
+            Self::Blocked => Some(ThreadState::Blocked),
+            Self::First | Self::Total | Self::Calls => None,
+        }
+    }
 }
 
 /// The tree of a program, and its functions.
@@ -154,6 +175,9 @@ fn all_lines(args: &Args, trees: &[Tree]) -> Vec<Line> {
 
 /// One tree for each program; for each process where times are corrected, which each process has its own costs for.
 fn fold_all(args: &Args, opened: &OpenedSession, is_own: bool) -> anyhow::Result<Vec<Tree>> {
+    if args.sort.state().is_some() {
+        check_states(opened)?;
+    }
     let since = args.since.map_or(TraceNanos(0), |it| it.on_clock(opened.start()));
     let until = args.until.map_or(TraceNanos::MAX, |it| it.on_clock(opened.start()));
     let threads = chosen_threads(opened, &args.thread)?;
@@ -207,6 +231,7 @@ fn fold_all(args: &Args, opened: &OpenedSession, is_own: bool) -> anyhow::Result
                 functions: &functions,
                 shown: &shown[number],
                 correction: process.correction.as_ref().filter(|_| args.corrected),
+                states_of: args.sort.state().map(|_| process),
                 since,
                 until,
                 is_root: roots[number].clone(),
@@ -223,6 +248,9 @@ fn fold_all(args: &Args, opened: &OpenedSession, is_own: bool) -> anyhow::Result
             Order::First => (),
             Order::Total => tree.folded.sort_by_key(|node| node.total_ns),
             Order::Calls => tree.folded.sort_by_key(|node| node.count),
+            Order::OnCpu | Order::Ready | Order::Blocked => {
+                tree.folded.sort_by_key(|node| args.sort.state().map_or(0, |state| node.states.of(state)));
+            }
         }
         tree.folded.begin_with(|function| is_main.contains(&function));
         trees.push(tree);
@@ -242,7 +270,9 @@ fn print(args: &Args, opened: &OpenedSession, trees: &[Tree], out: &mut Out) -> 
             } else {
                 String::new()
             };
-            out.line(&format!("{:>9} {:>9}{titles} {:>8}  call", "total", "self", "count"))?;
+            let state = args.sort.state();
+            let title = state.map(|state| format!(" {:>9}", state.word())).unwrap_or_default();
+            out.line(&format!("{:>9} {:>9}{title}{titles} {:>8}  call", "total", "self", "count"))?;
             for line in page {
                 let tree = &trees[line.tree];
                 let node = &tree.folded.nodes()[line.node];
@@ -259,8 +289,10 @@ fn print(args: &Args, opened: &OpenedSession, trees: &[Tree], out: &mut Out) -> 
                     None => String::new(),
                 };
                 let indent = 2 * line.level.min(60);
+                let in_state = state.map(|state| format!(" {:>9}", nanoseconds(node.states.of(state))));
+                let in_state = in_state.unwrap_or_default();
                 let before = format!(
-                    "{:>9} {:>9}{corrected} {:>8}  {:indent$}",
+                    "{:>9} {:>9}{in_state}{corrected} {:>8}  {:indent$}",
                     nanoseconds(node.total_ns),
                     nanoseconds(node.self_ns),
                     thousands(node.count),
@@ -276,8 +308,15 @@ fn print(args: &Args, opened: &OpenedSession, trees: &[Tree], out: &mut Out) -> 
                 };
                 out.line(&format!("{before}{shown}{after}"))?;
                 for it in outside(opened, node) {
-                    let before =
-                        format!("{:>9} {:>9} {:>8}  {:indent$}", nanoseconds(it.ns()), "", thousands(it.calls()), "");
+                    let empty = title.len();
+                    let before = format!(
+                        "{:>9} {:>9}{:empty$} {:>8}  {:indent$}",
+                        nanoseconds(it.ns()),
+                        "",
+                        "",
+                        thousands(it.calls()),
+                        ""
+                    );
                     let text = format!("{before}{}", outside_name(&it, room(&before)));
                     let text = out.terminal().ink(Ink::Faint, &text);
                     out.line(&text)?;
@@ -370,6 +409,9 @@ fn to_json(args: &Args, opened: &OpenedSession, trees: &[Tree], line: &Line) -> 
         record["first_call"] = call.line().into();
     }
     put_source(&mut record, opened.source(number, function));
+    if args.sort.state().is_some() {
+        put_states(&mut record, node.states);
+    }
     if let Some([total, own]) = corrected(args, opened, number, node) {
         put_corrected(&mut record, "corrected_total", Some(total));
         put_corrected(&mut record, "corrected_self", Some(own));

@@ -10,7 +10,7 @@ use crate::python::script;
 use crate::run;
 use crate::traced_program::TracedProgram;
 
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "spans",
     "events",
     "functions",
@@ -24,6 +24,7 @@ const TABLES: [&str; 13] = [
     "links",
     "waits",
     "locks",
+    "holds",
 ];
 
 #[test]

@@ -54,6 +54,45 @@ fn check_by_calls(session: &TracedProgram) {
     let known = rows(session, "SELECT count(on_cpu_ns) + count(ready_ns) + count(blocked_ns) AS n FROM spans");
     assert_eq!(known[0]["n"], 0);
     assert!(session.text("threads", &[]).contains("when threads ran is not known: "));
+    for command in ["threads", "top", "report", "tree"] {
+        let output = session.ada(command, &["--sort", "ready"]);
+        let said = run::text(&output.stderr);
+        assert!(!output.status.success() && said.contains("when threads ran is not known: "), "{command}: {said}");
+    }
+}
+
+/// Lists that are sorted by a state have the largest first, and the same times as the calls.
+fn check_sorted(session: &TracedProgram) {
+    let list = |command: &str, sort: &str, name: &str| {
+        let own: &[&str] = if command == "threads" { &[] } else { &["--own"] };
+        let json = session.json(command, &[&["--sort", sort], own].concat());
+        json.pointer(name).unwrap_or_else(|| panic!("{json:#}")).as_array().expect("a list").clone()
+    };
+    for (sort, column) in [("on-cpu", "on_cpu_ns"), ("ready", "ready_ns"), ("blocked", "blocked_ns")] {
+        let report = format!("/functions/by_{}", if sort == "on-cpu" { "running" } else { sort });
+        let lists = [("threads", "/threads"), ("top", "/functions"), ("report", &report)];
+        for (command, name) in lists {
+            let times: Vec<u64> =
+                list(command, sort, name).iter().map(|it| it[column].as_u64().expect("it is known")).collect();
+            assert!(!times.is_empty() && times.is_sorted_by(|one, two| one >= two), "{command} {sort}: {times:?}");
+        }
+        let sums = format!(
+            "SELECT name, sum({column}) AS time FROM spans
+            WHERE type = 'frame' AND name IN ('compete', 'rest') GROUP BY name"
+        );
+        for sum in rows(session, &sums) {
+            let of = |command: &str, name: &str| {
+                let all = list(command, sort, name);
+                all.iter().filter(|it| it["name"] == sum["name"]).map(|it| it[column].as_u64().unwrap()).sum::<u64>()
+            };
+            assert_eq!(of("tree", "/nodes"), sum["time"], "{sum}");
+            // Of its own it calls only what asks for the time.
+            let (own, all) = (of("top", "/functions"), sum["time"].as_u64().unwrap());
+            assert!(own <= all && (sort != "blocked" || own >= all / 10 * 9), "{own}: {sum}");
+        }
+    }
+    assert!(session.text("top", &["--sort", "blocked"]).contains("blocked"));
+    assert!(session.text("tree", &["--sort", "on-cpu"]).contains("running"));
 }
 
 /// The one that had to wait for the processor most is told that.
@@ -98,6 +137,7 @@ fn the_kernel_tells_when_threads_ran() {
     let running = rows(&session, "SELECT count(*) AS n FROM states WHERE state = 'running' AND cpu IS NULL");
     assert_eq!(running[0]["n"], 0);
     assert!(session.text("report", &[]).contains("% running"));
+    check_sorted(&session);
 }
 
 #[test]

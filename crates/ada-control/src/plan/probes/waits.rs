@@ -19,6 +19,8 @@ pub(super) const PROBES: &[Probe] = &[
     call_only("__lll_lock_wait_private", &LOCK),
     call_only("__futex_abstimed_wait64", &LOCK),
     call_only("__futex_abstimed_wait_cancelable64", &LOCK),
+    // Of mutexes that hand their waiters' priority on.
+    call_only("__futex_lock_pi64", &LOCK),
     call_only(FUTEX_WAIT, &LOCK),
     call_only("__lll_lock_wake", &[]),
     call_only("__lll_lock_wake_private", &[]),
