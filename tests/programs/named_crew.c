@@ -21,6 +21,7 @@ __attribute__((noipa)) void hit_rock(void) { *(volatile int *)8 = 1; }
 __attribute__((noipa)) void steer(void) {
     row_once(1);
     hit_rock();
+    row_once(2);
 }
 
 __attribute__((noipa)) void *sail(void *number) {

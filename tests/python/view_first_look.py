@@ -23,8 +23,13 @@ def point(x, y):
     return page.run("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent")
 
 
-def pixel(x, y):
-    return page.run(f"[...document.getElementById('timeline').getContext('2d').getImageData({round(x)}, {round(y)}, 1, 1).data].slice(0, 3)")
+def pixels(points):
+    """Colours of some points. They are read at once: the browser complains of those who read often."""
+    return page.run(f"""(() => {{
+      const canvas = document.getElementById('timeline');
+      const {{ data }} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      return {[[round(x), round(y)] for x, y in points]}.map(([x, y]) => [...data.slice(4 * (y * canvas.width + x), 4 * (y * canvas.width + x) + 3)]);
+    }})()""")
 
 
 # Every thread has its own title: its name, and its number, also where there is little room.
@@ -42,7 +47,7 @@ threads = [it for it in page.run("ada.about.tracks") if it["kind"] == "thread"]
 assert len(threads) == 5, threads
 assert {"crew-bow", "crew-stern", "<i>mast</i>", "crew-hold"} <= {it["title"] for it in threads}, threads
 for width in (1400, 500):
-    page.resize(width, 1000)
+    page.resize(width, 1800)
     page.run("ada.view.scroll = 0; window.dispatchEvent(new Event('resize'))")
     page.settle()
     drawn = page.run(TITLES)
@@ -86,7 +91,7 @@ page.settle()
 calls = page.wait(CALLS, "calls with names")
 middle = {name: (calls[name]["left"] + calls[name]["right"]) / 2 for name in ("hit_rock", "steer", "sail")}
 # Below the label, left of the mark at the end.
-colour = {name: pixel(calls[name]["left"] + 12, calls[name]["y"] + 15) for name in middle}
+colour = dict(zip(middle, pixels([(calls[name]["left"] + 12, calls[name]["y"] + 15) for name in middle])))
 assert colour["hit_rock"] == [0xD5, 0x5E, 0x00], colour
 assert colour["steer"] != colour["hit_rock"] and colour["sail"] != colour["hit_rock"], colour
 assert "SIGSEGV hit it here" in point(middle["hit_rock"], calls["hit_rock"]["y"] + 9)
@@ -104,6 +109,7 @@ LIFE = """(() => {
   return { left: ada.x(life.start), right: ada.x(life.end), y: ada.lineTop(line), height: line.life, first: ada.rowTop(line, 0), reference: life.reference };
 })()"""
 page.run(LIFE)
+page.run("window.dispatchEvent(new Event('resize'))")
 page.settle()
 life = page.run(LIFE)
 assert life["height"] > 0 and life["first"] >= life["y"] + life["height"], life
@@ -122,19 +128,23 @@ assert not any("×" in label for label in labels), labels
 
 # Colours are by module: calls of the program have another hue than those of the C library, which are grey; the same
 # name has the same colour wherever it is.
-HUE = """(wanted) => {
-  const numbers = [...Array(ada.about.top.length).keys()];
-  const hues = {};
-  for (const [id] of ada.about.top) hues[ada.name(id)] = ada.callColour(id);
-  return hues;
-}"""
-colours = page.wait(f"(() => {{ const it = ({HUE})(); return 'undefined' in it ? null : it; }})()", "names")
-hue = {name: words.split("(")[1].split(" ")[0] for name, words in colours.items()}
-assert hue["row_once"] == hue["row"] == "212", f"the program's own hue: {hue}"
+COLOURS = """(() => {
+  const { shapes } = ada.shown;
+  const colours = {};
+  for (let at = 0; at < shapes.count; at += 1) {
+    const name = ada.name(shapes.name[at]);
+    if (!name) return null;
+    if (shapes.kind[at] === 0) colours[name] = ada.callColour(shapes.name[at]);
+  }
+  return colours;
+})()"""
+colours = page.wait(COLOURS, "names")
+hue = {name: words.split("(")[1].split(" ") for name, words in colours.items()}
+assert hue["sail"][0] == hue["main"][0] == "212", f"the program's own hue: {hue}"
+assert hue["pthread_barrier_wait"][1] == "5%" and hue["sail"][1] != "5%", f"the C library is grey: {hue}"
 assert page.run("ada.about.modules.length") >= 3
 for width, height, dark in ((700, 480, False), (2560, 1440, False), (2560, 1440, True), (700, 480, True)):
     other = visit.browser.page(width, height, dark)
-    other.run("document.cookie = 'ada_page=; max-age=0; path=/'")
     other.open(visit.address)
     other.screenshot(visit.folder / f"{width}x{height}-{'dark' if dark else 'light'}.png")
     assert other.errors == [], other.errors

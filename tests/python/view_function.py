@@ -55,7 +55,7 @@ row = page.run("(() => { const { shapes } = ada.shown; for (let at = 0; at < sha
 page.settle()
 assert page.run(f"{MARKS}('timeline', Math.round(ada.rowTop(ada.lineOf({row[0]}), {row[1]}) + 15))") > 10, "a line below the calls"
 page.run("document.getElementById('search').value = 'nobody_has_this_name'; document.getElementById('search-form').requestSubmit()")
-page.wait("document.getElementById('content').textContent.includes('Nothing is like')", "no result")
+page.wait("document.getElementById('content').textContent.includes('nobody_has_this_name')", "a word about it")
 assert page.run("ada.found.spans.length + ada.found.names.size") == 0, "and no mark"
 
 # A function's page.
@@ -84,9 +84,9 @@ visit.shot("2-function")
 page.run("[...document.querySelectorAll('#content tr[data-go]')].find((it) => it.lastChild.textContent === 'row').click()")
 page.wait("document.getElementById('function-name')?.firstChild.nextSibling.textContent === 'row'", "the caller's page")
 assert "Called by (1)" in page.run("document.getElementById('content').textContent")
-page.wait("location.hash.includes('tab=function')", "the address to hold the page")
+page.wait("location.hash.includes(`function=${ada.view.function}&tab=function`)", "the address to hold the page")
 page.reload()
-page.wait("document.getElementById('function-name')?.textContent.startsWith('row')", "the address to lead back there")
+page.wait("document.getElementById('function-name')?.firstChild.nextSibling.textContent === 'row'", "the address to lead back there")
 # All shares have one scale: a bar of 80 pixels is everything.
 shares = page.run("[...document.querySelectorAll('.share')].map((it) => [it.querySelector('.scale').getBoundingClientRect().width, it.querySelector('.bar').getBoundingClientRect().width, parseFloat(it.textContent)])")
 assert len(shares) >= 3, shares
@@ -95,7 +95,7 @@ for scale, bar, percent in shares:
 
 # A slow call of it, a note on that, and one on a time. They are kept with the session.
 page.run("document.querySelector('#slowest tbody tr').click()")
-page.wait("document.querySelector('#content textarea.note')", "the call's details, with room for a note")
+page.wait("!!document.querySelector('#content textarea.note')", "the call's details, with room for a note")
 page.run("document.getElementById('timeline').focus()")
 page.key("e")
 page.wait("document.activeElement.matches('textarea.note')", "E to lead to the note")
@@ -139,7 +139,7 @@ page.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(visit.b
 for old in visit.browser_downloads.glob("*") if visit.browser_downloads.exists() else []:
     old.unlink()
 page.run("ada.actions.whole(); ada.actions.selectAll()")
-page.wait("document.getElementById('export')", "the export")
+page.wait("!!document.getElementById('export')", "the export")
 page.run("(() => { const it = document.querySelector('#content select[aria-label=Format]'); it.value = 'chrome'; document.getElementById('export').click(); })()")
 page.wait("document.getElementById('content').textContent.includes('saved: what begins in this time')", "the export to be made")
 

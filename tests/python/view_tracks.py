@@ -27,7 +27,7 @@ def titles():
 
 def title_of(name):
     """Where a track's title is."""
-    page.run(f"ada.reveal(ada.about.tracks.find((it) => it.title === '{name}').id, 0)")
+    page.run(f"ada.reveal(ada.about.tracks.find((it) => it.title === '{name}').id, 0); window.dispatchEvent(new Event('resize'))")
     page.settle()
     return page.run(f"""(() => {{
       const line = ada.shownLines().find((it) => it.track.title === '{name}');
@@ -57,7 +57,7 @@ page.run("document.getElementById('filter').select()")
 page.type(str(number))
 page.wait("ada.shownLines()[0]?.track.title === 'crew-stern'", "the thread of that number")
 # What is searched for is shown, filter or not.
-page.run("ada.actions.chooseNothing(); ada.reveal(ada.about.tracks.find((it) => it.title === 'crew-hold').id, 0)")
+page.run("ada.actions.chooseNothing(); ada.reveal(ada.about.tracks.find((it) => it.title === 'crew-hold').id, 0); window.dispatchEvent(new Event('resize'))")
 page.wait(f"ada.shownLines().length === {len(before)}", "the filter to give way")
 page.key("Escape")
 
@@ -81,9 +81,12 @@ page.run("ada.view.scroll = 0; window.dispatchEvent(new Event('resize'))")
 page.settle()
 box = measure()
 
-# Pulled to another place; and by the list of tracks.
+# Pulled to another place, all of them being in sight; and by the list of tracks.
+page.resize(1400, 1800)
+page.run("ada.view.scroll = 0; window.dispatchEvent(new Event('resize'))")
+page.settle()
+box = measure()
 order = [it for it in titles() if it != "crew-stern"]
-last, first = title_of(order[-1]), title_of(order[0])
 last = title_of(order[-1])
 first = page.run(f"ada.lineTop(ada.shownLines().find((it) => it.track.title === '{order[0]}')) + 9")
 page.drag(on_page(60, last["y"]), on_page(60, first))
@@ -95,6 +98,9 @@ page.wait("document.querySelectorAll('#track-list tbody tr').length > 3", "the l
 page.run("document.querySelector(`#track-list button[aria-label^='move down']`).click()")
 page.wait(f"ada.shownLines().filter((it) => !it.isPinned)[0].track.title === '{moved[1]}'", "the track to be moved down")
 visit.shot("4-list")
+page.resize(1400, 1000)
+page.settle()
+box = measure()
 
 # A colleague with the address has the same tracks.
 page.wait("location.hash.includes('pinned=') && location.hash.includes('moved=')", "the address to hold the tracks")
@@ -102,12 +108,17 @@ colleague = visit.browser.page()
 colleague.open(page.run("location.href"))
 assert colleague.run("ada.shownLines().map((line) => line.track.title)") == titles()
 assert colleague.errors == [], colleague.errors
+page.call("Page.bringToFront")
 
 # Words beside the pointer: moving it draws nothing but them; they are of what is there, also after a zoom.
 page.run("ada.actions.whole(); ada.view.scroll = 0")
 page.settle()
-drawn = page.run("ada.drawn.times")
 y = page.run("ada.rowTop(ada.shownLines()[0], 0) + 9")
+for step in range(30):
+    page.mouse("mouseMoved", *on_page(230 + step * 36, y))
+# All names are there now: each that arrives is drawn.
+page.settle()
+drawn = page.run("ada.drawn.times")
 shapes = 0
 for step in range(30):
     x = 230 + step * 36
@@ -176,12 +187,13 @@ other = visit.browser.page()
 other.open(visit.rest[0])
 assert other.run("document.getElementById('panel').hidden"), "also by another server"
 assert other.errors == [], other.errors
+page.call("Page.bringToFront")
 page.run("document.getElementById('panel-toggle').click()")
 page.wait(f"!document.getElementById('panel').hidden && Math.abs({HEIGHT} - {high}) < 3", "the panel to be as high as before")
 page.run("document.getElementById('panel-close').click()")
 page.wait("document.getElementById('panel').hidden", "its own button to close it")
 page.key("g")
-page.wait("!document.getElementById('panel').hidden && document.getElementById('flame')", "what needs it to open it")
+page.wait("!document.getElementById('panel').hidden && !!document.getElementById('flame')", "what needs it to open it")
 
 visit.end()
 print("tracks and panel are where they were put")

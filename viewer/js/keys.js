@@ -1,11 +1,13 @@
 // Keys: those of Perfetto and Tracy, where they have one for it.
 
-import { scrollTo, sizes } from "./layout.js";
+import { scrollTo, sizes, timeAt } from "./layout.js";
+import { pointer } from "./overlay.js";
 import { changed, pan, view, zoom } from "./view.js";
 
 export function listenToKeys(canvas, actions) {
   const middle = () => (view.start + view.end) / 2;
-  const around = () => (view.hover?.start >= view.start && view.hover.start <= view.end ? view.hover.start : middle());
+  // At the pointer, where it is on the tracks.
+  const around = () => (pointer.at && pointer.at[0] > sizes.gutter ? timeAt(pointer.at[0]) : middle());
   const scroll = (pixels) => () => { scrollTo(view.scroll + pixels()); changed(); };
   const [zoomIn, zoomOut] = [() => zoom(0.75, around()), () => zoom(1 / 0.75, around())];
   const byKey = {

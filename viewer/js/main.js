@@ -16,7 +16,7 @@ import { help, legend } from "./help.js";
 import { shapeAt } from "./hit.js";
 import { arrowEnd, listen } from "./input.js";
 import { listenToKeys } from "./keys.js";
-import { allLines, arrange, lineOf, lineTop, place, reveal, rowTop, shownLines, sizes, timeAt, x } from "./layout.js";
+import { arrange, lineOf, lineTop, place, reveal, rowTop, shownLines, sizes, timeAt, x } from "./layout.js";
 import { watch } from "./live.js";
 import { drawMinimap, fetchMinimap, listenToMinimap } from "./minimap.js";
 import { found } from "./marks.js";
@@ -66,7 +66,7 @@ function measure() {
 }
 
 /** Chooses a span, and brings it into view if it is elsewhere. */
-async function goTo(reference, staysThere = false, tab = "details") {
+async function goTo(reference, staysThere = false, keepsTab = false) {
   try {
     const answer = await json("span", { ref: reference });
     const span = answer.span;
@@ -84,7 +84,7 @@ async function goTo(reference, staysThere = false, tab = "details") {
       }
     }
     changed();
-    if (tab !== view.tab || tab === "details") await show(tab);
+    if (!keepsTab) await show("details");
   } catch (error) {
     note(error.message);
   }
@@ -236,7 +236,7 @@ const actions = {
   },
   result: (step) => {
     const span = result(step);
-    if (span) goTo(span.reference, false, view.tab === "search" ? "search" : "details");
+    if (span) goTo(span.reference, false, view.tab === "search");
   },
   copyLink: async () => {
     const address = location.origin + location.pathname + location.search + toFragment();
@@ -316,7 +316,8 @@ async function open() {
   if (asked) {
     goToAddress(asked);
   } else {
-    look(start, end);
+    // A crash is at the end of all; its mark has room behind it.
+    look(start, end + (end - start) * 0.03);
     if (hasReason()) reveal(track, 0);
     if (about.spans === 0) view.tab = "coverage";
   }

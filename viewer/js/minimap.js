@@ -44,10 +44,6 @@ export function drawMinimap(canvas, ratio) {
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   const colours = themed();
   const scale = width / about.length;
-  drawFoundInMinimap(pen, scale);
-  drawNotesInMinimap(pen, scale, height);
-  pen.fillStyle = STATUS.unmatched;
-  for (const { time } of about.crashes) pen.fillRect(time * scale - 1.5, 0, 3, height);
   const [from, to] = [view.start * scale, view.end * scale];
   pen.fillStyle = colours.select;
   pen.fillRect(from, 0, Math.max(to - from, 2), height);
@@ -55,6 +51,10 @@ export function drawMinimap(canvas, ratio) {
   pen.lineWidth = 1.5;
   pen.strokeRect(from + 0.5, 0.5, Math.max(to - from - 1, 2), height - 1);
   pen.lineWidth = 1;
+  pen.fillStyle = STATUS.unmatched;
+  for (const { time } of about.crashes) pen.fillRect(time * scale - 1.5, 0, 3, height);
+  drawFoundInMinimap(pen, scale);
+  drawNotesInMinimap(pen, scale, height);
   if (view.range) {
     pen.fillStyle = colours.mark;
     pen.fillRect(view.range.start * scale, height - 3, Math.max((view.range.end - view.range.start) * scale, 2), 3);

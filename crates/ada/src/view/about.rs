@@ -6,9 +6,9 @@ use ada_span::{FunctionStats, Reason, Status};
 use serde_json::{Value, json};
 
 use super::crashed_call::CrashedCall;
-use super::{lives, opening};
 use super::timeline::Timeline;
 use super::track::{Track, TrackKind};
+use super::{lives, opening};
 use crate::analysis::OpenedSession;
 
 /// Functions that the page lists at first.

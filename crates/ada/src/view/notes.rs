@@ -74,9 +74,7 @@ fn to_json(opened: &OpenedSession, timeline: &Timeline, file: &File) -> Value {
         let span = referenced::find(opened, reference).ok().flatten()?;
         search::place(timeline, &span)
     };
-    let note = |note: &Kept| {
-        json!({ "span": note.span, "time": note.time_ns.since(timeline.start), "text": note.text, "place": place(note) })
-    };
+    let note = |note: &Kept| json!({ "span": note.span, "time": note.time_ns.since(timeline.start), "text": note.text, "place": place(note) });
     json!({ "notes": file.notes.iter().map(note).collect::<Vec<_>>() })
 }
 

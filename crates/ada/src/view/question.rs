@@ -6,8 +6,8 @@ use ada_query::Reference;
 use anyhow::{Context, anyhow};
 use serde_json::Value;
 
-use super::timeline::Timeline;
 use super::notes::Note;
+use super::timeline::Timeline;
 use super::{coverage, details, function, notes, search};
 use crate::analysis::OpenedSession;
 

@@ -7,9 +7,9 @@ use ada_timeline::Range;
 use serde_json::{Value, json};
 
 use super::loaded::{Loaded, Shown};
+use super::notes::Note;
 use super::parameters::Parameters;
 use super::question::Question;
-use super::notes::Note;
 use super::{arrows, picture, pixel, range_export, states, sums};
 
 /// An answer's body.

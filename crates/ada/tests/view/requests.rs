@@ -260,7 +260,8 @@ fn questions_are_answered_with_what_the_session_has() {
 /// Sends something to be kept, as the page does.
 fn put(served: &Served, path: &str, token: &str, body: &str) -> crate::served::Reply {
     let (port, length) = (served.port, body.len());
-    let head = format!("PUT {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Length: {length}\r\n");
+    let head =
+        format!("PUT {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Length: {length}\r\n");
     parse(&served.send(format!("{head}{token}\r\n{body}").as_bytes()))
 }
 
@@ -363,13 +364,13 @@ fn a_selected_time_is_exported_and_nothing_else() {
     assert_eq!(reply.status, 200, "{}", reply.text());
     let trace = reply.json();
     let events = trace["traceEvents"].as_array().or_else(|| trace.as_array()).unwrap();
-    let within = count(
-        &traced,
-        &format!("type = 'frame' AND start_ns >= {} AND start_ns < {}", start + from, start + until),
-    );
+    let within =
+        count(&traced, &format!("type = 'frame' AND start_ns >= {} AND start_ns < {}", start + from, start + until));
     let calls = events.iter().filter(|it| it["ph"] == "B" || it["ph"] == "X" && it["cat"] != "logical").count() as u64;
     assert!(calls >= within && within > 0, "{calls} {within}");
-    for wrong in ["format=sqlite&start=0&end=9", "format=../x&start=0&end=9", "start=0&end=9", "format=chrome&start=9&end=9"] {
+    for wrong in
+        ["format=sqlite&start=0&end=9", "format=../x&start=0&end=9", "start=0&end=9", "format=chrome&start=9&end=9"]
+    {
         assert_eq!(served.get(&format!("/api/export?{wrong}")).status, 400, "{wrong}");
     }
 }
