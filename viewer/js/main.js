@@ -120,7 +120,7 @@ async function choose(seen) {
 
 function searchFor(text) {
   byId("search").value = text;
-  return ask("search").then(() => search(text));
+  return search(text);
 }
 
 /** Shows a function's page. */

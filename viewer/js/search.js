@@ -4,7 +4,7 @@ import { json } from "./api.js";
 import { duration, moment, thousands } from "./format.js";
 import { name, needNames } from "./names.js";
 import { found as marked, mark } from "./marks.js";
-import { el, show, statusMark, tab, table } from "./panel.js";
+import { ask, el, statusMark, tab, table } from "./panel.js";
 import { shareOf } from "./share.js";
 import { changed } from "./view.js";
 
@@ -53,7 +53,7 @@ function fill(goTo, toFunction) {
 export async function search(sought) {
   text = sought.trim();
   mark([], []);
-  await show("search");
+  await ask("search");
 }
 
 /** Whether a text is what was searched for last. */
