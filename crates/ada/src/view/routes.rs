@@ -95,7 +95,8 @@ fn computed(shown: &Shown, loaded: &Arc<Loaded>, path: &str, parameters: &Parame
     match path {
         "/api/export" => {
             let format = parameters.get("format").unwrap_or_default();
-            range_export::answer(&loaded.path, format, start, end).map(Answer::Binary)
+            let exported = range_export::answer(&loaded.path, format, start, end);
+            exported.map(Answer::Binary).map_err(|error| Failure::Wrong(format!("{error:#}")))
         }
         "/api/picture" => {
             let width: u64 = parameters.need("width").map_err(Failure::Wrong)?;
