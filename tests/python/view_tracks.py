@@ -133,6 +133,7 @@ for step in range(30):
         assert shown[1] and shown[1].startswith(shown[0]), shown
 assert shapes > 3, "there was something to point at"
 assert page.run("ada.drawn.times") == drawn, "the picture was drawn again"
+page.mouse("mouseMoved", *on_page(700, y))
 for delta in (-400, -400, 300):
     page.wheel(*on_page(700, y), delta)
     page.settle()
