@@ -144,7 +144,7 @@ class Page:
         self.call("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y} for x, y in points])
 
     def key(self, key):
-        text = key if len(key) == 1 else ""
+        text = key if len(key) == 1 else "\r" if key == "Enter" else ""
         number = {"Escape": 27, "Enter": 13}.get(key, 0)
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=text, windowsVirtualKeyCode=number)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=number)

@@ -196,7 +196,7 @@ there = colleague.run(VIEW)
 assert there == here, f"{there} {here}"
 
 # Nobody has chosen a theme in this browser: the system's counts.
-colleague.run("localStorage.clear()")
+colleague.run("document.cookie = 'ada_page=; max-age=0; path=/'")
 colleague.reload()
 assert colleague.run("getComputedStyle(document.body).backgroundColor") == dark
 colleague.resize(420, 800)

@@ -55,9 +55,9 @@ if page.run("ada.about.has_states"):
     # The longest sleep is painted, and the pointer says what it is.
     asleep = page.run("""(() => {
       const all = Object.entries(ada.shown.states).flatMap(([track, band]) => band.map((part) => [Number(track), ...part]));
-      const seen = all.filter(([track, state]) => state === 'blocked' && ada.rowTop(ada.lineOf(track), 0) > 40);
+      const seen = all.filter(([track, state]) => state === 'blocked' && ada.lineTop(ada.lineOf(track)) > 40);
       const [track, , from, to] = seen.sort((a, b) => (b[3] - b[2]) - (a[3] - a[2]))[0];
-      return { x: ada.x((from + to) / 2), y: ada.rowTop(ada.lineOf(track), 0) - 2.5 };
+      return { x: ada.x((from + to) / 2), y: ada.lineTop(ada.lineOf(track)) - 2.5 };
     })()""")
     assert page.run(f"ada.stateAt({asleep['x']}, {asleep['y']}).state") == "blocked"
     page.mouse("mouseMoved", box["left"] + asleep["x"], box["top"] + asleep["y"])

@@ -1,6 +1,7 @@
 // The address holds the view, so that a colleague can be sent to it, whose window may have another size.
 
 import { folding, setFolding, scrollToTrack, topTrack } from "./layout.js";
+import { choices } from "./tracks.js";
 import { look, view } from "./view.js";
 
 export function toFragment() {
@@ -10,9 +11,14 @@ export function toFragment() {
   const top = topTrack();
   if (top) parts.set("top", `${top.track}:${Math.round(top.pixels)}`);
   for (const [name, tracks] of Object.entries(folding())) if (tracks.length > 0) parts.set(name, tracks.join(","));
+  if (choices.pinned.length > 0) parts.set("pinned", choices.pinned.join(","));
+  if (choices.hidden.size > 0) parts.set("hidden", [...choices.hidden].join(","));
+  if (choices.moved.length > 0) parts.set("moved", choices.moved.map(([id, before]) => `${id}:${before ?? ""}`).join(","));
+  if (choices.filter) parts.set("filter", choices.filter);
   if (view.chosen?.reference) parts.set("span", view.chosen.reference);
   if (view.range) parts.set("range", `${Math.round(view.range.start)}-${Math.round(view.range.end)}`);
   if (view.only !== null) parts.set("only", String(view.only));
+  if (view.function !== null) parts.set("function", String(view.function));
   if (view.tab !== "details") parts.set("tab", view.tab);
   return `#${parts}`;
 }
@@ -30,6 +36,12 @@ export function fromFragment(fragment) {
     end,
     top: top ? { track: Number(top[1]), pixels: Number(top[2]) } : null,
     folding: { folded: numbers("folded"), unfolded: numbers("unfolded"), whole: numbers("whole") },
+    tracks: {
+      pinned: numbers("pinned"), hidden: new Set(numbers("hidden")), filter: parts.get("filter") ?? "",
+      moved: (parts.get("moved") ?? "").split(",").map((it) => /^(\d+):(\d*)$/.exec(it)).filter(Boolean)
+        .map(([, id, before]) => [Number(id), before === "" ? null : Number(before)]),
+    },
+    function: numbers("function")[0] ?? null,
     span: parts.get("span"),
     range: range && Number(range[2]) > Number(range[1]) ? { start: Number(range[1]), end: Number(range[2]) } : null,
     only: numbers("only")[0] ?? null,
@@ -39,6 +51,8 @@ export function fromFragment(fragment) {
 
 /** Looks where an address says: everything but the chosen span. */
 export function goToAddress(asked) {
+  Object.assign(choices, asked.tracks);
+  view.function = asked.function;
   setFolding(asked.folding);
   look(asked.start, asked.end);
   if (asked.top) scrollToTrack(asked.top.track, asked.top.pixels);

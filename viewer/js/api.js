@@ -2,9 +2,9 @@
 
 const token = new URLSearchParams(location.search).get("token") ?? "";
 
-async function ask(path, parameters, signal) {
+async function ask(path, parameters, signal, more = {}) {
   const query = new URLSearchParams(parameters).toString();
-  const response = await fetch(`/api/${path}?${query}`, { headers: { "X-Ada-Token": token }, signal });
+  const response = await fetch(`/api/${path}?${query}`, { headers: { "X-Ada-Token": token }, signal, ...more });
   if (!response.ok) throw new Error((await response.text()).trim() || `the server said ${response.status}`);
   return response;
 }
@@ -49,7 +49,25 @@ export async function picture(parameters, signal) {
   return { ...shapes, strips: strip };
 }
 
+/** Sends something to be kept. */
+export async function send(path, value) {
+  return (await ask(path, {}, undefined, { method: "PUT", body: JSON.stringify(value) })).json();
+}
+
+/** A file. */
+export async function bytes(path, parameters) {
+  return (await ask(path, parameters)).arrayBuffer();
+}
+
+/** Numbers of four bytes. */
+export async function numbers(path, parameters = {}) {
+  return new Uint32Array(await (await ask(path, parameters)).arrayBuffer());
+}
+
 /** The name of a pixel of a strip where nothing is. */
 export const NOTHING = 0xffffffff;
+
+/** The row of a thread's track that its life is drawn in (`placed.rs`). */
+export const LIFE_ROW = 0xffff;
 
 export const KIND = { call: 0, logical: 1, running: 2, anomaly: 3 };

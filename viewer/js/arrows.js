@@ -1,7 +1,8 @@
 // Arrows from causes to effects: who created, submitted, resumed, joined, woke whom, and whose lock made whom wait.
 
+import { LIFE_ROW } from "./api.js";
 import { ARROW } from "./colours.js";
-import { AXIS, ROW, lineOf, rowTop, sizes, x } from "./layout.js";
+import { AXIS, lineOf, region, rowHeight, rowTop, sizes, x } from "./layout.js";
 import { shown } from "./pictures.js";
 import { view } from "./view.js";
 
@@ -11,13 +12,11 @@ function curve(arrow) {
   const [from, to] = [lineOf(fromTrack), lineOf(toTrack)];
   if (!from || !to) return null;
   // Rows that are not shown have no place that an arrow could lead to.
-  const isHidden = (line, row) => !line.isFolded && row >= line.rows;
+  const isHidden = (line, row) => !line.isFolded && row >= line.rows && row !== LIFE_ROW;
   if (isHidden(from, fromRow) || isHidden(to, toRow)) return null;
-  const it = {
-    kind, arrow,
-    x0: x(fromTime), y0: rowTop(from, fromRow) + (from.isFolded ? 1 : ROW / 2),
-    x1: x(toTime), y1: rowTop(to, toRow) + (to.isFolded ? 1 : ROW / 2),
-  };
+  // What has scrolled below the pinned tracks ends at their edge.
+  const height = (line, row) => Math.max(rowTop(line, row) + rowHeight(line, row) / 2, line.isPinned ? 0 : region(false)[0]);
+  const it = { kind, arrow, x0: x(fromTime), y0: height(from, fromRow), x1: x(toTime), y1: height(to, toRow) };
   if (Math.max(it.x0, it.x1) < sizes.gutter || Math.min(it.x0, it.x1) > sizes.width) return null;
   if (Math.max(it.y0, it.y1) < AXIS || Math.min(it.y0, it.y1) > sizes.height) return null;
   const bend = Math.min(60, Math.max(12, Math.abs(it.x1 - it.x0) / 2));
@@ -42,29 +41,36 @@ function isShown(arrow) {
 
 export function drawArrows(pen) {
   const arrows = shown.arrows.filter(isShown);
-  for (const arrow of arrows) {
-    const it = curve(arrow);
-    if (!it) continue;
-    const isChosen = view.hover?.arrow === arrow || touches(arrow, view.chosen);
-    pen.strokeStyle = ARROW[it.kind] ?? ARROW.callback;
-    pen.fillStyle = pen.strokeStyle;
-    pen.globalAlpha = isChosen ? 1 : arrows.length > 60 ? 0.45 : 0.8;
-    pen.lineWidth = isChosen ? 2.5 : 1.3;
-    pen.beginPath();
-    pen.moveTo(it.x0, it.y0);
-    pen.bezierCurveTo(it.c0, it.y0, it.c1, it.y1, it.x1, it.y1);
-    pen.stroke();
-    pen.beginPath();
-    pen.arc(it.x0, it.y0, 2, 0, 7);
-    pen.fill();
-    pen.beginPath();
-    pen.moveTo(it.x1, it.y1);
-    pen.lineTo(it.x1 - 7, it.y1 - 4);
-    pen.lineTo(it.x1 - 7, it.y1 + 4);
-    pen.fill();
-    pen.globalAlpha = 1;
-    pen.lineWidth = 1;
-  }
+  for (const arrow of arrows) drawArrow(pen, arrow, touches(arrow, view.chosen), arrows.length > 60 ? 0.45 : 0.8);
+}
+
+export function drawArrow(pen, arrow, isChosen, alpha = 1) {
+  const it = curve(arrow);
+  if (!it) return;
+  pen.strokeStyle = ARROW[it.kind] ?? ARROW.callback;
+  pen.fillStyle = pen.strokeStyle;
+  pen.globalAlpha = isChosen ? 1 : alpha;
+  pen.lineWidth = isChosen ? 2.5 : 1.3;
+  pen.beginPath();
+  pen.moveTo(it.x0, it.y0);
+  pen.bezierCurveTo(it.c0, it.y0, it.c1, it.y1, it.x1, it.y1);
+  pen.stroke();
+  pen.beginPath();
+  pen.arc(it.x0, it.y0, 2, 0, 7);
+  pen.fill();
+  pen.beginPath();
+  pen.moveTo(it.x1, it.y1);
+  pen.lineTo(it.x1 - 7, it.y1 - 4);
+  pen.lineTo(it.x1 - 7, it.y1 + 4);
+  pen.fill();
+  pen.globalAlpha = 1;
+  pen.lineWidth = 1;
+}
+
+/** Which arrows lead to or from the chosen span. */
+export function arrowsOfChosen() {
+  const isAt = (arrow) => view.chosen && touches(arrow, view.chosen);
+  return shown.arrows.filter(isAt);
 }
 
 function touches(arrow, span) {

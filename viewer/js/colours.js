@@ -1,6 +1,8 @@
-// Colours. Calls are quiet; what ended oddly is not. Status colours are those of Okabe and Ito.
+// Colours. Calls are quiet, with a hue for each module; what ended oddly is not. Status colours are those of Okabe and Ito.
 
 import { outcome } from "./about.js";
+import { keep, kept } from "./kept.js";
+import { PLAIN, moduleHues } from "./modules.js";
 
 export const STATUS = {
   unmatched: "#d55e00",
@@ -36,6 +38,7 @@ export function readTheme() {
   styles = {
     ground: value("--ground"), ink: value("--ink"), faint: value("--faint"), line: value("--line"),
     gutter: value("--gutter"), band: value("--band"), select: value("--select"), mark: value("--mark"), hover: value("--hover"),
+    found: value("--found"), note: value("--note"),
   };
   const theme = document.documentElement.dataset.theme;
   isDark = theme === "dark" || (theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
@@ -56,18 +59,44 @@ export function themed() {
 
 const cache = new Map();
 
-/** The colour of a call, by its name: blues, teals and greys, which no status has. In words, and as a pixel. */
+/** The modules' hues, and by which module and name functions are coloured (`names.rs` has the layout). */
+let ofModules = [];
+let keys = new Uint32Array(0);
+
+/** Takes the colours of a session: the names of its modules, and the functions' keys. */
+export function learnColours(modules, colourKeys) {
+  ofModules = moduleHues(modules);
+  keys = colourKeys;
+  number += 1;
+  cache.clear();
+}
+
+/** The colour of a call, by its module and name. In words, and as a pixel. */
 function ofCall(name) {
   let colour = cache.get(name);
   if (colour === undefined) {
-    const mixed = Math.imul(name ^ (name >>> 15), 0x2c1b3c6d) >>> 0;
-    const hue = 190 + (mixed % 80);
-    const saturation = 18 + ((mixed >>> 8) % 30);
-    const light = isDark ? 34 + ((mixed >>> 16) % 16) : 70 + ((mixed >>> 16) % 14);
+    const key = keys[name];
+    // What is no function has no module.
+    const { hue, saturation, ring } = key === undefined ? PLAIN : ofModules[key >>> 16] ?? PLAIN;
+    const shade = ((key ?? name * 7) & 0xff) / 255 - 0.5;
+    const light = isDark ? 38 + 7 * ring + 7 * shade : 79 - 9 * ring + 7 * shade;
     colour = { words: `hsl(${hue} ${saturation}% ${light}%)`, pixel: pixelOf(hue, saturation / 100, light / 100) };
     cache.set(name, colour);
   }
   return colour;
+}
+
+/** The colour of a module, for a list of them. */
+export function moduleColour(at) {
+  const { hue, saturation, ring } = ofModules[at] ?? PLAIN;
+  return `hsl(${hue} ${saturation}% ${isDark ? 38 + 7 * ring : 79 - 9 * ring}%)`;
+}
+
+/** Mixed with a status's colour: what a crash ended further out. */
+export function tintedPaint(pixel, byte) {
+  const status = statusPaint(byte);
+  const mix = (shift) => (((pixel >>> shift) & 255) * 0.65 + ((status >>> shift) & 255) * 0.35) << shift;
+  return ((255 << 24) | mix(16) | mix(8) | mix(0)) >>> 0;
 }
 
 export function callColour(name) {
@@ -101,6 +130,11 @@ export function isOdd(byte) {
   return reason !== "none" || !["completed", "entry_only", "exited"].includes(status);
 }
 
+/** Whether a signal ended the process while it was open. */
+export function isCrashed(byte) {
+  return outcome(byte).reason === "crash";
+}
+
 /** The colour of a status in words; what returned has none. */
 export function markColour(status, reason) {
   const isPlain = ["completed", "entry_only", "exited"].includes(status) && (!reason || reason === "none");
@@ -124,19 +158,11 @@ export function nextTheme() {
 
 export function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
-  try {
-    localStorage.setItem("ada-theme", theme);
-  } catch {
-    // A browser that keeps nothing shows the system's theme next time.
-  }
+  if (theme !== "auto") keep("theme", theme);
   readTheme();
 }
 
 export function keptTheme() {
-  try {
-    const kept = localStorage.getItem("ada-theme");
-    return ["light", "dark"].includes(kept) ? kept : "auto";
-  } catch {
-    return "auto";
-  }
+  const theme = kept("theme");
+  return ["light", "dark"].includes(theme) ? theme : "auto";
 }

@@ -4,6 +4,7 @@ import { about } from "./about.js";
 import { json } from "./api.js";
 import { duration, moment } from "./format.js";
 import { overview } from "./overview.js";
+import { noteField } from "./notes.js";
 import { el, list, statusMark, tab } from "./panel.js";
 import { view } from "./view.js";
 
@@ -14,25 +15,27 @@ const RESULTS = ["rax", "rdx", "x0"];
 const REFERENCE = /\b(?:\d+\/)?(?:frame|callback|thread|task|block|event):\d+(?::\d+)?\b/g;
 
 /** `goTo(reference)` brings a span into view. */
-export function makeDetails(goTo, searchFor) {
+export function makeDetails(goTo, searchFor, toFunction) {
   tab("details", async (box, isWanted) => {
     if (!view.chosen) {
-      const parts = await overview(searchFor);
+      const parts = await overview(searchFor, toFunction);
       if (isWanted()) box.replaceChildren(...parts);
       return;
     }
     const answer = await json("span", { ref: view.chosen.reference });
     if (!isWanted()) return;
-    box.replaceChildren(...fill(answer, goTo));
+    box.replaceChildren(...fill(answer, goTo, toFunction));
+    noteField(box, answer.reference, answer.span);
     box.scrollTop = 0;
   });
 }
 
-function fill({ reference, details, span, links }, goTo) {
+function fill({ reference, details, span, links, function: number }, goTo, toFunction) {
   const link = (text) => linked(text, goTo);
   const name = details.call ?? details.name ?? reference;
   const status = details.status ? statusMark(details.status, details.reason) : null;
-  const head = el("h2", {}, `${name} `, status ?? "");
+  const head = el("h2", {}, `${name} `, status ?? "", number === null || number === undefined ? null
+    : el("button", { id: "to-function", onclick: () => toFunction(number) }, "All calls of this function"));
   const source = details.file ? `${details.file}:${details.line}` : null;
   const times = list([
     ["span", el("span", { class: "mono" }, reference)],

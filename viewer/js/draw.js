@@ -1,20 +1,25 @@
 // Draws tracks: at most as many shapes as the server sends.
 
 import { about, outcome, trackName } from "./about.js";
-import { KIND } from "./api.js";
+import { KIND, LIFE_ROW } from "./api.js";
 import { drawArrows } from "./arrows.js";
 import { drawAxis, drawGrid } from "./axis.js";
-import { callColour, inkOn, isOdd, statusColour, themed } from "./colours.js";
+import { callColour, inkOn, isCrashed, isOdd, statusColour, themed } from "./colours.js";
+import { crashOf, drawCrashes } from "./crashes.js";
 import { duration, thousands } from "./format.js";
-import { AXIS, ROW, TITLE, allLines, rowTop, sizes, visible, x } from "./layout.js";
+import { SIGNS, titleTop } from "./hit.js";
+import { AXIS, ROW, TITLE, lineTop, region, rowHeight, rowTop, shownLines, sizes, visible, x } from "./layout.js";
+import { drawLives } from "./lives.js";
+import { drawFound, drawFoundTimes } from "./marks.js";
 import { name } from "./names.js";
+import { drawNotes } from "./notes.js";
 import { shown } from "./pictures.js";
 import { drawStates } from "./states.js";
 import { drawStrips } from "./strips.js";
 import { view } from "./view.js";
 
-/** How many shapes the last drawing had: never more than the server sent. */
-export const drawn = { shapes: 0 };
+/** How many shapes the last drawing had, never more than the server sent; and how many drawings there were. */
+export const drawn = { shapes: 0, times: 0 };
 
 const FONT = "12px system-ui, sans-serif";
 
@@ -22,6 +27,8 @@ const FONT = "12px system-ui, sans-serif";
 let labels = [];
 
 export function draw(canvas) {
+  drawn.shapes = 0;
+  drawn.times += 1;
   const pen = canvas.getContext("2d");
   pen.setTransform(sizes.ratio, 0, 0, sizes.ratio, 0, 0);
   const colours = themed();
@@ -34,18 +41,35 @@ export function draw(canvas) {
   pen.rect(0, AXIS, sizes.width, sizes.height - AXIS);
   pen.clip();
   drawOutside(pen);
-  pen.save();
-  pen.beginPath();
-  pen.rect(sizes.gutter, AXIS, sizes.width - sizes.gutter, sizes.height - AXIS);
-  pen.clip();
-  drawShapes(pen);
-  drawStates(pen);
-  drawRange(pen);
-  drawArrows(pen);
-  pen.restore();
+  for (const isPinned of [false, true]) {
+    within(pen, [sizes.gutter, sizes.width], region(isPinned), () => {
+      drawLives(pen, isPinned, shortened);
+      drawShapes(pen, isPinned);
+      drawStates(pen, isPinned);
+      drawFound(pen, isPinned);
+      drawCrashes(pen, isPinned);
+    });
+  }
+  within(pen, [sizes.gutter, sizes.width], [AXIS, sizes.height], () => {
+    drawRange(pen);
+    drawArrows(pen);
+  });
   drawGutter(pen);
   pen.restore();
   drawAxis(pen);
+  drawFoundTimes(pen);
+  drawNotes(pen);
+}
+
+/** Draws something that must not leave a rectangle. */
+function within(pen, [left, right], [top, bottom], drawIt) {
+  if (bottom <= top) return;
+  pen.save();
+  pen.beginPath();
+  pen.rect(left, top, right - left, bottom - top);
+  pen.clip();
+  drawIt();
+  pen.restore();
 }
 
 /** What lies before and behind the run. */
@@ -56,11 +80,11 @@ function drawOutside(pen) {
   if (to < sizes.width) pen.fillRect(Math.max(to, sizes.gutter), AXIS, sizes.width, sizes.height);
 }
 
-function drawShapes(pen) {
+function drawShapes(pen, isPinned) {
   const shapes = shown.shapes;
-  drawn.shapes = 0;
   if (!shapes) return;
-  const lines = new Map(visible().map(({ line }) => [line.track.id, line]));
+  const lines = new Map(visible().filter(({ line }) => line.isPinned === isPinned).map(({ line }) => [line.track.id, line]));
+  if (lines.size === 0) return;
   const perNano = (sizes.width - sizes.gutter) / (view.end - view.start);
   pen.textBaseline = "middle";
   pen.textAlign = "left";
@@ -92,7 +116,10 @@ function drawShape(pen, shapes, at, line, left, width) {
   const height = line.row - (line.row > 6 ? 1 : 0);
   const kind = shapes.kind[at];
   const byte = shapes.outcome[at];
-  const odd = isOdd(byte);
+  const crash = isCrashed(byte) ? crashOf(shapes.track[at], shapes.seq[at]) : null;
+  // A crash marks the call that it hit. Those around it are only tinted.
+  const isTinted = isCrashed(byte) && !crash;
+  const odd = isOdd(byte) && !isTinted;
   if (kind === KIND.anomaly) {
     drawAnomaly(pen, left, top);
     return;
@@ -115,9 +142,15 @@ function drawShape(pen, shapes, at, line, left, width) {
   } else {
     pen.fillRect(from, top, inner, height);
   }
+  if (isTinted) {
+    pen.globalAlpha = 0.35;
+    pen.fillStyle = statusColour(byte);
+    pen.fillRect(from, top, inner, height);
+    pen.globalAlpha = 1;
+  }
   if (odd && height > 6) drawCorner(pen, from, top, Math.min(inner, 6));
   if (height > 10 && inner > 24 && kind !== KIND.running) {
-    const label = () => drawLabel(pen, shapes, at, from, top, inner, odd);
+    const label = () => drawLabel(pen, shapes, at, from, top, inner, odd, crash);
     // Parts that ran would be drawn over it.
     if (kind === KIND.logical && line.hasParts) labels.push(label);
     else label();
@@ -143,20 +176,20 @@ function drawAnomaly(pen, left, top) {
   pen.fill();
 }
 
-function drawLabel(pen, shapes, at, left, top, width, odd) {
+function drawLabel(pen, shapes, at, left, top, width, odd, crash) {
   const text = name(shapes.name[at]);
   if (!text) return;
   const { status, reason } = outcome(shapes.outcome[at]);
-  const words = reason === "none" ? status : reason;
-  const ending = ["completed", "tail_call", "entry_only", "exited"].includes(words) ? "" : ` · ${words.replaceAll("_", " ")}`;
-  const many = shapes.spans[at] > 1 ? ` ×${thousands(shapes.spans[at])}` : "";
+  const words = crash?.signal ?? (reason === "none" ? status : reason);
+  const isPlain = ["completed", "tail_call", "entry_only", "exited", "crash"].includes(words);
+  const ending = isPlain ? "" : ` · ${words.replaceAll("_", " ")}`;
   const room = width - (odd ? 10 : 6);
   pen.fillStyle = inkOn(odd);
-  pen.fillText(shortened(pen, text + ending + many, room), left + (odd ? 8 : 4), top + ROW / 2);
+  pen.fillText(shortened(pen, text + ending, room), left + (odd ? 8 : 4), top + ROW / 2);
 }
 
 /** As much of a text as there is room for. Letters are about this wide, so that few texts are measured. */
-function shortened(pen, text, room) {
+export function shortened(pen, text, room) {
   const most = Math.floor(room / 5.2);
   if (most < 2) return "";
   let cut = text.length > most ? `${text.slice(0, most - 1)}…` : text;
@@ -165,16 +198,19 @@ function shortened(pen, text, room) {
 }
 
 function drawChosen(pen, lines, perNano) {
-  for (const [it, colour] of [[view.hover, themed().hover], [view.chosen, themed().mark]]) {
-    const line = it && lines.get(it.track);
-    if (!line || it.row >= line.rows) continue;
-    const left = Math.max(x(it.start), sizes.gutter - 3);
-    const right = Math.min(x(it.start) + Math.max(it.duration * perNano, 2), sizes.width + 3);
-    pen.strokeStyle = colour;
-    pen.lineWidth = it === view.chosen ? 2 : 1;
-    pen.strokeRect(left, rowTop(line, it.row), Math.max(right - left, 2), line.row - 1);
-    pen.lineWidth = 1;
-  }
+  const line = view.chosen && lines.get(view.chosen.track);
+  if (line) drawFrame(pen, line, view.chosen, perNano, themed().mark, 2);
+}
+
+/** A frame around a span. */
+export function drawFrame(pen, line, { row, start, duration: took }, perNano, colour, width) {
+  if (row >= line.rows && row !== LIFE_ROW) return;
+  const left = Math.max(x(start), sizes.gutter - 3);
+  const right = Math.min(x(start) + Math.max(took * perNano, 2), sizes.width + 3);
+  pen.strokeStyle = colour;
+  pen.lineWidth = width;
+  pen.strokeRect(left, rowTop(line, row), Math.max(right - left, 2), rowHeight(line, row) - 1);
+  pen.lineWidth = 1;
 }
 
 function drawRange(pen) {
@@ -194,8 +230,6 @@ function drawRange(pen) {
 
 function drawGutter(pen) {
   const colours = themed();
-  pen.fillStyle = colours.gutter;
-  pen.fillRect(0, AXIS, sizes.gutter, sizes.height);
   pen.strokeStyle = colours.line;
   pen.beginPath();
   pen.moveTo(sizes.gutter - 0.5, 0);
@@ -203,29 +237,66 @@ function drawGutter(pen) {
   pen.stroke();
   pen.textBaseline = "middle";
   pen.textAlign = "left";
-  for (const line of allLines()) {
-    const top = AXIS + line.top - view.scroll;
-    if (top + line.height < 0 || top - TITLE > sizes.height) continue;
-    if (line.isFirst) {
-      const process = about.processes[line.track.process];
-      pen.fillStyle = colours.ink;
-      pen.font = "600 12px system-ui, sans-serif";
-      pen.fillText(shortened(pen, `${process.pid} ${process.command}`, sizes.gutter - 16), 8, top - TITLE / 2);
-      pen.font = FONT;
-    }
-    // The title stays in sight as long as its track is.
-    const at = Math.min(Math.max(top, AXIS), Math.max(top + line.height - ROW, top));
-    pen.fillStyle = colours.faint;
-    pen.fillText(line.isFolded ? "▸" : "▾", 6, at + ROW / 2);
-    pen.fillStyle = colours.ink;
-    pen.fillText(shortened(pen, trackName(line.track), sizes.gutter - 28), 20, at + ROW / 2);
-    if (line.hidden > 0 && top + line.height < sizes.height + ROW) {
-      pen.fillStyle = colours.mark;
-      pen.fillText(`+ ${line.hidden} deeper rows`, 20, top + line.height - ROW / 2);
-    }
-    if (line.height > 2 * ROW) {
-      pen.fillStyle = colours.faint;
-      if (at + ROW * 2 <= top + line.height) pen.fillText(`${thousands(line.track.spans)} spans`, 20, at + ROW * 1.5);
-    }
+  for (const isPinned of [false, true]) {
+    within(pen, [0, sizes.gutter], region(isPinned), () => {
+      pen.fillStyle = isPinned ? colours.band : colours.gutter;
+      pen.fillRect(0, AXIS, sizes.gutter - 1, sizes.height);
+      for (const line of shownLines().filter((it) => it.isPinned === isPinned)) drawTitle(pen, line, colours);
+    });
   }
+  const [, edge] = region(true);
+  if (edge > AXIS) {
+    pen.fillStyle = colours.faint;
+    pen.fillRect(0, edge - 1, sizes.width, 1);
+  }
+}
+
+function drawTitle(pen, line, colours) {
+  const top = lineTop(line);
+  if (top + line.height < 0 || top - TITLE > sizes.height) return;
+  if (line.isFirst) {
+    const process = about.processes[line.track.process];
+    pen.fillStyle = colours.ink;
+    pen.font = "600 12px system-ui, sans-serif";
+    pen.fillText(shortened(pen, `${process.pid} ${process.command}`, sizes.gutter - 16), 8, top - TITLE / 2);
+    pen.font = FONT;
+  }
+  const at = titleTop(line);
+  const isPointed = view.hover?.title === line.track.id;
+  pen.fillStyle = colours.faint;
+  pen.fillText(line.isFolded ? "▸" : "▾", 6, at + ROW / 2);
+  if (isPointed) pen.fillText("✕", sizes.gutter - SIGNS.hide + 4, at + ROW / 2);
+  if (isPointed || line.isPinned) drawPin(pen, sizes.gutter - SIGNS.pin + 9, at + ROW / 2, line.isPinned);
+  pen.fillStyle = colours.ink;
+  const room = sizes.gutter - 26 - (isPointed || line.isPinned ? SIGNS.pin : 4);
+  pen.fillText(shortTitle(pen, line.track, room), 20, at + ROW / 2);
+  if (line.hidden > 0 && top + line.height < sizes.height + ROW) {
+    pen.fillStyle = colours.mark;
+    pen.fillText(`+ ${line.hidden} deeper rows`, 20, top + line.height - ROW / 2);
+  }
+  if (line.height > 2 * ROW && at + ROW * 2 <= top + line.height) {
+    pen.fillStyle = colours.faint;
+    pen.fillText(`${thousands(line.track.spans)} ${line.track.kind === "thread" ? "calls" : "spans"}`, 20, at + ROW * 1.5);
+  }
+}
+
+/** A needle, full where the track is pinned. */
+function drawPin(pen, left, middle, isFull) {
+  pen.beginPath();
+  pen.arc(left, middle - 2, 3.2, 0, 7);
+  if (isFull) pen.fill();
+  else {
+    pen.strokeStyle = pen.fillStyle;
+    pen.stroke();
+  }
+  pen.fillRect(left - 0.5, middle + 1, 1, 5);
+}
+
+/** A title with all of its number: threads of one name differ in nothing else. */
+function shortTitle(pen, track, room) {
+  const whole = trackName(track);
+  if (pen.measureText(whole).width <= room) return whole;
+  const number = track.thread_id === null ? "" : ` ${track.thread_id}`;
+  if (!number || !whole.endsWith(number)) return shortened(pen, whole, room);
+  return shortened(pen, whole.slice(0, -number.length), room - pen.measureText(number).width) + number;
 }

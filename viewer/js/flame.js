@@ -10,7 +10,7 @@ import { threadChoice } from "./threads.js";
 const ROW = 18;
 let root = null;
 
-export function makeFlame(searchFor) {
+export function makeFlame(toFunction) {
   tab("flame", async (box, isWanted) => {
     box.replaceChildren(el("p", { class: "faint" }, "folding…"));
     const answer = await sums();
@@ -33,7 +33,7 @@ export function makeFlame(searchFor) {
     });
     canvas.addEventListener("dblclick", (event) => {
       const hit = nodeAt(nodes, event.offsetX, event.offsetY);
-      if (hit) searchFor(name(hit.id) ?? "");
+      if (hit) toFunction(hit.id);
     });
     paint();
   });
@@ -103,7 +103,7 @@ function drawFlame(canvas, title, nodes, answer) {
   }
   pen.globalAlpha = 1;
   const more = answer.left_out > 0 ? ` (${counted(answer.left_out, "call")} on paths too small to show)` : "";
-  title.textContent = `${timeWords()}, ${duration(total)} of calls${more}. Click to zoom, double-click to search.`;
+  title.textContent = `${timeWords()}, ${duration(total)} of calls${more}. Click to zoom, double-click for the function.`;
 }
 
 function nodeAt(nodes, x, y) {

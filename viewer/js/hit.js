@@ -1,7 +1,8 @@
 // What is under the pointer.
 
 import { KIND } from "./api.js";
-import { AXIS, allLines, rowTop, sizes, timeAt, visible, x } from "./layout.js";
+import { AXIS, ROW, lineAt, lineTop, region, rowTop, sizes, timeAt, x } from "./layout.js";
+import { lifeAt } from "./lives.js";
 import { shown } from "./pictures.js";
 import { columnAt } from "./strips.js";
 import { view } from "./view.js";
@@ -10,14 +11,16 @@ import { view } from "./view.js";
 export function shapeAt(px, py) {
   const shapes = shown.shapes;
   if (!shapes || px < sizes.gutter || py < AXIS) return null;
-  const hit = visible().find(({ line }) => py >= rowTop(line, 0) && py < rowTop(line, 0) + line.height);
-  if (!hit) return null;
-  const row = Math.floor((py - rowTop(hit.line, 0)) / hit.line.row);
+  const line = lineAt(py);
+  if (!line) return null;
+  const life = lifeAt(line, px, py);
+  if (life) return life;
+  const row = Math.floor((py - lineTop(line) - line.life) / line.row);
   const perNano = (sizes.width - sizes.gutter) / (view.end - view.start);
   let best = -1;
   let distance = 4;
   for (let at = 0; at < shapes.count; at += 1) {
-    if (shapes.track[at] !== hit.line.track.id || shapes.row[at] !== row) continue;
+    if (shapes.track[at] !== line.track.id || shapes.row[at] !== row) continue;
     const left = x(shapes.from[at]);
     const right = left + Math.max(shapes.painted[at] * perNano, 1);
     const away = px < left ? left - px : px > right ? px - right : 0;
@@ -26,8 +29,8 @@ export function shapeAt(px, py) {
       distance = away;
     }
   }
-  const column = distance > 0 || isLogical(shapes, best) ? columnAt(shapes, hit.line.track.id, row, timeAt(px)) : null;
-  if (column) return { ...column, isUpper: py - rowTop(hit.line, row) < (hit.line.row * 2) / 3 };
+  const column = distance > 0 || isLogical(shapes, best) ? columnAt(shapes, line.track.id, row, timeAt(px)) : null;
+  if (column) return { ...column, isUpper: py - rowTop(line, row) < (line.row * 2) / 3 };
   if (best < 0) return null;
   return {
     track: shapes.track[best], row: shapes.row[best], start: shapes.starts[best], duration: shapes.duration[best],
@@ -41,10 +44,24 @@ function isLogical(shapes, at) {
   return at >= 0 && shapes.kind[at] === KIND.logical;
 }
 
-/** The track whose title is at a point, and whether the line about hidden rows is meant. */
+/** Where a title's signs are: to pin the track, and to hide it. */
+export const SIGNS = { pin: 34, hide: 17 };
+
+/** The track whose title is at a point, and what is meant there: a sign, the line about rows that are not shown, or it. */
 export function titleAt(px, py) {
   if (px >= sizes.gutter || py < AXIS) return null;
-  const line = allLines().find((it) => py >= rowTop(it, 0) && py < rowTop(it, 0) + it.height);
+  const line = lineAt(py);
   if (!line) return null;
-  return { line, isMore: line.hidden > 0 && py > rowTop(line, 0) + line.height - line.row };
+  const fromRight = sizes.gutter - px;
+  const isTitle = py < titleTop(line) + ROW;
+  const sign = fromRight < SIGNS.hide ? "hide" : fromRight < SIGNS.pin ? "pin" : null;
+  const isMore = line.hidden > 0 && py > lineTop(line) + line.height - ROW;
+  return { line, part: isMore ? "more" : isTitle && sign ? sign : "title" };
+}
+
+/** The title stays in sight as long as its track is. */
+export function titleTop(line) {
+  const top = lineTop(line);
+  const [from] = region(line.isPinned);
+  return Math.min(Math.max(top, from), Math.max(top + line.height - ROW, top));
 }

@@ -1,28 +1,28 @@
-// Wheel, drag, keys and touch.
+// Wheel, drag and touch.
 
 import { arrowAt } from "./arrows.js";
-import { about, outcomeWords } from "./about.js";
-import { KIND } from "./api.js";
-import { duration, thousands } from "./format.js";
+import { about } from "./about.js";
 import { shapeAt, titleAt } from "./hit.js";
-import { AXIS, fold, scrollTo, showAllRows, sizes, timeAt } from "./layout.js";
-import { moduleOf, name } from "./names.js";
-import { stateAt } from "./states.js";
+import { AXIS, fold, lineAt, place, scrollTo, showAllRows, shownLines, sizes, timeAt } from "./layout.js";
+import { noteAt } from "./notes.js";
+import { pointer } from "./overlay.js";
+import { point } from "./tip.js";
+import { hide, move, pin } from "./tracks.js";
 import { changed, look, pan, view, zoom } from "./view.js";
 
 /** Pixels that a pointer may move and still have clicked. */
 const STILL = 4;
 
 /** `actions` has what other parts do: choose(shape), goTo(reference), follow(arrow), selected(), … */
-export function listen(canvas, tip, actions) {
-  const point = (event) => {
+export function listen(canvas, actions) {
+  const placeOf = (event) => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
 
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
-    const [px] = point(event);
+    const [px] = placeOf(event);
     const lines = event.deltaMode === 1 ? 16 : 1;
     const [dx, dy] = [event.deltaX * lines, event.deltaY * lines];
     if (px < sizes.gutter || event.altKey) {
@@ -40,16 +40,19 @@ export function listen(canvas, tip, actions) {
   canvas.addEventListener("pointerdown", (event) => {
     canvas.focus({ preventScroll: true });
     canvas.setPointerCapture(event.pointerId);
-    const [px, py] = point(event);
+    const [px, py] = placeOf(event);
     pointers.set(event.pointerId, [px, py]);
-    tip.hidden = true;
-    const selects = event.shiftKey || (py < AXIS && px > sizes.gutter);
-    drag = { px, py, start: view.start, end: view.end, scroll: view.scroll, selects, moved: false, from: timeAt(px) };
+    hover(null);
+    // The right button always moves the view; what the middle one goes over is zoomed to.
+    const zooms = event.button === 1;
+    const selects = !zooms && event.button === 0 && (event.shiftKey || (py < AXIS && px > sizes.gutter));
+    const title = event.button === 0 ? titleAt(px, py) : null;
+    drag = { zooms, button: event.button, title, px, py, start: view.start, end: view.end, scroll: view.scroll, selects, moved: false, from: timeAt(px) };
   });
   canvas.addEventListener("pointermove", (event) => {
-    const [px, py] = point(event);
+    const [px, py] = placeOf(event);
     if (!pointers.has(event.pointerId)) {
-      hover(px, py);
+      hover([px, py]);
       return;
     }
     const before = pointers.get(event.pointerId);
@@ -62,7 +65,13 @@ export function listen(canvas, tip, actions) {
     if (!drag || pointers.size > 2) return;
     if (!drag.moved && Math.hypot(px - drag.px, py - drag.py) < STILL) return;
     drag.moved = true;
-    if (drag.selects) {
+    // A title that is pulled: its track is put where it is let go.
+    if (drag.title) {
+      scrollTo(py < AXIS + 20 ? view.scroll - 8 : py > sizes.height - 20 ? view.scroll + 8 : view.scroll);
+      changed();
+      return;
+    }
+    if (drag.selects || drag.zooms) {
       const [a, b] = [drag.from, timeAt(px)].sort((one, other) => one - other);
       view.range = { start: Math.max(0, a), end: Math.min(Math.max(b, a + 1), about.length) };
       changed();
@@ -78,21 +87,31 @@ export function listen(canvas, tip, actions) {
     const ended = drag;
     if (pointers.size === 0) drag = null;
     if (!ended || !wasAlone || event.type === "pointercancel") return;
-    if (!ended.moved) click(...point(event));
-    else if (ended.selects) actions.selected();
+    const at = placeOf(event);
+    if (ended.title && ended.moved) {
+      drop(ended.title.line, at[1]);
+    } else if (ended.zooms) {
+      zoomTo(ended.moved, at);
+    } else if (!ended.moved) {
+      if (ended.button === 0) click(...at, event.ctrlKey || event.metaKey);
+    } else if (ended.selects) {
+      actions.selected();
+    }
+    if (event.pointerType === "mouse") hover(at);
   };
+  canvas.addEventListener("contextmenu", (event) => event.preventDefault());
   canvas.addEventListener("pointerup", release);
   canvas.addEventListener("pointercancel", release);
   canvas.addEventListener("pointerleave", () => {
-    tip.hidden = true;
-    if (view.hover) {
-      view.hover = null;
-      changed();
-    }
+    const wasOnTitle = view.hover?.title !== undefined;
+    hover(null);
+    if (wasOnTitle) changed();
   });
   canvas.addEventListener("dblclick", (event) => {
-    const shape = shapeAt(...point(event));
+    const [px, py] = placeOf(event);
+    const shape = shapeAt(px, py);
     if (shape) actions.zoomTo(shape);
+    else if (py < AXIS && px > sizes.gutter) actions.note(timeAt(px));
   });
 
   function pinch(before, after, other) {
@@ -103,11 +122,48 @@ export function listen(canvas, tip, actions) {
     changed();
   }
 
-  function click(px, py) {
+  /** Zooms to what the middle button went over, or to the span that it clicked. */
+  function zoomTo(hasMoved, at) {
+    const range = view.range;
+    view.range = null;
+    if (hasMoved && range) {
+      look(range.start, range.end);
+      return;
+    }
+    const shape = shapeAt(...at);
+    if (shape) actions.zoomTo(shape);
+  }
+
+  /** Puts a track before the one that is at a height. */
+  function drop(line, py) {
+    const lines = shownLines().filter((it) => it.isPinned === line.isPinned);
+    const target = lineAt(py);
+    const id = line.track.id;
+    if (target === line) return;
+    const down = target && lines.indexOf(target) > lines.indexOf(line);
+    const before = target ? lines[lines.indexOf(target) + (down ? 1 : 0)]?.track.id ?? null : null;
+    if (line.isPinned) actions.movePinned(id, before);
+    else move(id, before);
+    place();
+    changed();
+  }
+
+  function click(px, py, wantsFunction) {
+    const note = noteAt(px, py);
+    if (note) {
+      actions.goToNote(note);
+      return;
+    }
     const title = titleAt(px, py);
     if (title) {
-      if (title.isMore) showAllRows(title.line);
-      else fold(title.line);
+      const { line, part } = title;
+      if (part === "more") showAllRows(line);
+      else if (part === "title") fold(line);
+      else {
+        (part === "pin" ? pin : hide)(line.track.id);
+        place();
+        actions.tracksChanged();
+      }
       changed();
       return;
     }
@@ -117,71 +173,15 @@ export function listen(canvas, tip, actions) {
       return;
     }
     const shape = shapeAt(px, py);
-    if (shape) actions.choose(shape);
+    if (shape && wantsFunction && !shape.isLife && shape.kind === 0) actions.toFunction(shape.name);
+    else if (shape) actions.choose(shape);
     else actions.chooseNothing();
   }
 
-  function hover(px, py) {
-    const arrow = arrowAt(px, py);
-    const shape = arrow ? null : shapeAt(px, py);
-    canvas.style.cursor = arrow || shape || titleAt(px, py) ? "pointer" : py < AXIS ? "col-resize" : "default";
-    view.hover = arrow ? { arrow: arrow.arrow } : shape;
-    changed();
-    const words = arrow ? arrowWords(arrow.arrow) : shape ? shapeWords(shape) : stateWords(stateAt(px, py));
-    tip.hidden = !words;
-    if (!words) return;
-    tip.textContent = words;
-    const box = tip.getBoundingClientRect();
-    tip.style.left = `${Math.max(4, Math.min(px + 14, sizes.width - box.width - 8))}px`;
-    tip.style.top = `${py + 18 + box.height > sizes.height ? Math.max(0, py - box.height - 10) : py + 18}px`;
+  function hover(at) {
+    pointer.at = at;
+    point();
   }
-
-  keys(canvas, actions);
-}
-
-function arrowWords([kind, , , from, , , to]) {
-  return `${kind}\n${duration(Math.max(0, to - from))} from cause to effect; click to follow`;
-}
-
-function stateWords(part) {
-  return part ? `${part.state} for ${duration(part.duration)}` : "";
-}
-
-function shapeWords(shape) {
-  if (shape.kind === KIND.anomaly) return `anomaly: ${name(shape.name) ?? "…"}`;
-  const many = shape.spans > 1 ? `\nthe longest of ${thousands(shape.spans)} here` : "";
-  const odd = shape.odd && shape.odd !== shape.outcome ? `\nwith one ${outcomeWords(shape.odd)}` : "";
-  const ending = outcomeWords(shape.outcome);
-  const from = moduleOf(shape.name);
-  return `${name(shape.name) ?? "…"}\n${duration(shape.took ?? shape.duration)}${ending ? ` · ${ending}` : ""}${from ? ` · ${from}` : ""}${many}${odd}`;
-}
-
-function keys(canvas, actions) {
-  const middle = () => (view.start + view.end) / 2;
-  const around = () => (view.hover && !view.hover.arrow && view.hover.start >= view.start && view.hover.start <= view.end
-    ? view.hover.start : middle());
-  const byKey = {
-    w: () => zoom(0.75, around()), s: () => zoom(1 / 0.75, around()), a: () => pan(-0.15), d: () => pan(0.15),
-    arrowleft: () => pan(-0.15), arrowright: () => pan(0.15),
-    arrowup: () => { scrollTo(view.scroll - 54); changed(); }, arrowdown: () => { scrollTo(view.scroll + 54); changed(); },
-    pageup: () => { scrollTo(view.scroll - sizes.height * 0.8); changed(); },
-    pagedown: () => { scrollTo(view.scroll + sizes.height * 0.8); changed(); },
-    0: actions.whole, home: actions.whole, f: actions.fit, m: actions.markChosen, g: actions.flame,
-    p: actions.parent, n: () => actions.result(1), b: () => actions.result(-1),
-    c: actions.copyLink, t: actions.theme, "?": actions.help, "/": actions.search, escape: actions.escape,
-  };
-  document.addEventListener("keydown", (event) => {
-    const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
-    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    if (isTyping && event.key !== "Escape") return;
-    const action = byKey[event.key.toLowerCase()];
-    if (!action) return;
-    // Arrows scroll the panel while it has the focus.
-    if (event.key.startsWith("Arrow") && document.activeElement?.id === "content") return;
-    event.preventDefault();
-    if (isTyping) canvas.focus();
-    action();
-  });
 }
 
 /** Where an arrow's end is, and what is there. */

@@ -2,33 +2,42 @@
 
 import { about, learn } from "./about.js";
 import { fromFragment, goToAddress, toFragment } from "./address.js";
-import { KIND, json } from "./api.js";
-import { arrowAt, arrowPoint } from "./arrows.js";
+import { KIND, json, numbers } from "./api.js";
+import { arrowAt, arrowPoint, arrowsOfChosen } from "./arrows.js";
 import { makeCalls } from "./calls.js";
-import { keptTheme, nextTheme, readTheme, setTheme } from "./colours.js";
+import { callColour, keptTheme, learnColours, nextTheme, readTheme, setTheme } from "./colours.js";
 import { makeCoverage } from "./coverage.js";
 import { makeDetails } from "./details.js";
 import { draw, drawn } from "./draw.js";
 import { makeFlame } from "./flame.js";
 import { counted, duration } from "./format.js";
+import { makeFunction } from "./function.js";
 import { help, legend } from "./help.js";
 import { shapeAt } from "./hit.js";
 import { arrowEnd, listen } from "./input.js";
-import { allLines, arrange, lineOf, reveal, rowTop, sizes, x } from "./layout.js";
+import { listenToKeys } from "./keys.js";
+import { arrange, lineOf, lineTop, place, reveal, rowTop, shownLines, sizes, timeAt, x } from "./layout.js";
 import { watch } from "./live.js";
 import { drawMinimap, fetchMinimap, listenToMinimap } from "./minimap.js";
+import { found } from "./marks.js";
 import { fetchNames, forgetNames, name } from "./names.js";
-import { listenToTabs, show } from "./panel.js";
+import { fetchNotes, makeNotes, noteAt, writeAt } from "./notes.js";
+import { pointer } from "./overlay.js";
+import { ask, isClosed, listenToTabs, show, togglePanel } from "./panel.js";
 import { pointed } from "./pointed.js";
 import { forgetPictures, isSettled, refresh, shown } from "./pictures.js";
-import { makeSearch, result, search } from "./search.js";
+import { isSought, makeSearch, result, search } from "./search.js";
 import { makeSelection } from "./selection.js";
 import { stateAt } from "./states.js";
 import { meanThreadOf } from "./threads.js";
+import { makeTip, point } from "./tip.js";
+import { listenToFilter, makeTrackList, showFilter } from "./trackList.js";
+import { choices } from "./tracks.js";
 import { changed, look, lookAround, onChange, view } from "./view.js";
 
 const byId = (id) => document.getElementById(id);
 const timeline = byId("timeline");
+const overlay = byId("overlay");
 const minimap = byId("minimap");
 
 /** Says something for a moment. */
@@ -47,13 +56,17 @@ function measure() {
   sizes.width = Math.floor(box.width);
   sizes.height = Math.floor(box.height);
   sizes.gutter = Math.min(210, Math.round(box.width * 0.3));
-  timeline.width = Math.round(sizes.width * sizes.ratio);
-  timeline.height = Math.round(sizes.height * sizes.ratio);
+  for (const canvas of [timeline, overlay]) {
+    canvas.width = Math.round(sizes.width * sizes.ratio);
+    canvas.height = Math.round(sizes.height * sizes.ratio);
+  }
+  document.documentElement.style.setProperty("--gutter-width", `${sizes.gutter}px`);
+  place();
   changed();
 }
 
 /** Chooses a span, and brings it into view if it is elsewhere. */
-async function goTo(reference, staysThere = false) {
+async function goTo(reference, staysThere = false, keepsTab = false) {
   try {
     const answer = await json("span", { ref: reference });
     const span = answer.span;
@@ -71,13 +84,18 @@ async function goTo(reference, staysThere = false) {
       }
     }
     changed();
-    await show("details");
+    if (!keepsTab) await show("details");
   } catch (error) {
     note(error.message);
   }
 }
 
 async function choose(seen) {
+  if (seen.isLife) {
+    if (seen.life.reference) await goTo(seen.life.reference, true);
+    else actions.chooseNothing();
+    return;
+  }
   view.chosen = { reference: "", track: seen.track, row: seen.row, start: seen.start, duration: seen.duration };
   changed();
   const shape = await pointed(seen).catch((error) => note(error.message));
@@ -105,6 +123,19 @@ function searchFor(text) {
   return search(text);
 }
 
+/** Shows a function's page. */
+function toFunction(number) {
+  view.function = number;
+  return ask("function");
+}
+
+/** Enter searches, and then leads from one result to the next. */
+async function searchOrGoOn(step) {
+  const text = byId("search").value;
+  if (!isSought(text) || !text.trim() || isClosed()) await searchFor(text);
+  actions.result(step);
+}
+
 const actions = {
   choose,
   zoomTo: async (seen) => {
@@ -120,6 +151,72 @@ const actions = {
     await goTo(end.reference, true);
   },
   selected: () => show(["flame", "calls", "selection"].includes(view.tab) ? view.tab : "selection"),
+  selectAll: () => {
+    view.range = { start: 0, end: about.length };
+    actions.selected();
+  },
+  toFunction,
+  functionOfChosen: async () => {
+    if (!view.chosen?.reference) return;
+    const answer = await json("span", { ref: view.chosen.reference });
+    if (answer.function !== null) await toFunction(answer.function);
+  },
+  panel: togglePanel,
+  movePinned: (id, before) => {
+    const others = choices.pinned.filter((it) => it !== id);
+    const at = others.indexOf(before);
+    others.splice(at < 0 ? others.length : at, 0, id);
+    choices.pinned = others;
+  },
+  tracksChanged: () => { if (view.tab === "tracks") show(); },
+  /** Writes a note: on a time, on the chosen span, or on the time under the pointer. */
+  note: async (time) => {
+    if (time === undefined && view.chosen?.reference) {
+      await ask("details");
+      document.querySelector("#content textarea.note")?.focus();
+      return;
+    }
+    const seen = pointer.at && pointer.at[0] > sizes.gutter ? timeAt(pointer.at[0]) : (view.start + view.end) / 2;
+    writeAt(time ?? seen);
+    await ask("notes");
+  },
+  goToNote: async (it) => {
+    if (it.span) await goTo(it.span);
+    else {
+      const length = view.end - view.start;
+      if (it.time < view.start || it.time > view.end) look(it.time - length / 2, it.time + length / 2);
+      writeAt(it.time);
+      await ask("notes");
+    }
+  },
+  /** The next or previous call of the same row, of those that are drawn. */
+  beside: (step) => {
+    const { shapes } = shown;
+    if (!view.chosen || !shapes) return;
+    let best = -1;
+    for (let at = 0; at < shapes.count; at += 1) {
+      if (shapes.track[at] !== view.chosen.track || shapes.row[at] !== view.chosen.row || shapes.kind[at] > KIND.logical) continue;
+      const away = (shapes.starts[at] - view.chosen.start) * step;
+      if (away > 0 && (best < 0 || away < (shapes.starts[best] - view.chosen.start) * step)) best = at;
+    }
+    if (best < 0) return;
+    choose({
+      track: shapes.track[best], row: shapes.row[best], start: shapes.starts[best], duration: shapes.duration[best],
+      seq: shapes.seq[best], kind: shapes.kind[best], spans: 1,
+    });
+    const [from, to] = [shapes.starts[best], shapes.starts[best] + shapes.duration[best]];
+    const length = view.end - view.start;
+    if (from < view.start || to > view.end) look((from + to - length) / 2, (from + to + length) / 2);
+  },
+  /** What an arrow leads to from the chosen span, or where one comes from. */
+  linked: (toEnd) => {
+    const { track, row, start, duration: took } = view.chosen ?? {};
+    const isAt = ([, fromTrack, fromRow, fromTime, toTrack, toRow, toTime]) => (toEnd
+      ? fromTrack === track && fromRow === row && fromTime >= start - 1 && fromTime <= start + took + 1
+      : toTrack === track && toRow === row && toTime >= start - 1 && toTime <= start + took + 1);
+    const arrow = arrowsOfChosen().find(isAt);
+    if (arrow) actions.follow(arrow, toEnd);
+  },
   whole: () => look(-about.length * 0.01, about.length * 1.01),
   fit: () => {
     if (view.range) lookAround(view.range.start, view.range.end - view.range.start);
@@ -131,7 +228,7 @@ const actions = {
     meanThreadOf(view.chosen);
     actions.selected();
   },
-  flame: () => show("flame"),
+  flame: () => ask("flame"),
   parent: async () => {
     if (!view.chosen) return;
     const answer = await json("span", { ref: view.chosen.reference });
@@ -139,7 +236,7 @@ const actions = {
   },
   result: (step) => {
     const span = result(step);
-    if (span) goTo(span.reference);
+    if (span) goTo(span.reference, false, view.tab === "search");
   },
   copyLink: async () => {
     const address = location.origin + location.pathname + location.search + toFragment();
@@ -152,7 +249,7 @@ const actions = {
   },
   theme: () => { nextTheme(); changed(); show(); },
   help,
-  search: () => byId("search").focus(),
+  search: () => { byId("search").focus(); byId("search").select(); },
   escape: () => {
     if (view.range) [view.range, view.only] = [null, null];
     else view.chosen = null;
@@ -164,6 +261,8 @@ function paint() {
   draw(timeline);
   drawMinimap(minimap, sizes.ratio);
   byId("busy").hidden = isSettled();
+  showFilter();
+  point();
   refresh().catch((error) => note(error.message));
   fetchNames().catch((error) => note(error.message));
   keepAddress();
@@ -191,10 +290,11 @@ function hasReason() {
 
 async function load() {
   learn(await json("session"));
+  learnColours(about.modules, await numbers("colours"));
   forgetNames();
   forgetPictures();
   arrange(about.opening.track, hasReason());
-  byId("empty").hidden = allLines().length > 0;
+  byId("empty").hidden = about.spans > 0;
   announce();
   fetchMinimap(minimap).catch((error) => note(error.message));
 }
@@ -216,7 +316,8 @@ async function open() {
   if (asked) {
     goToAddress(asked);
   } else {
-    look(start, end);
+    // A crash is at the end of all; its mark has room behind it.
+    look(start, end + (end - start) * 0.03);
     if (hasReason()) reveal(track, 0);
     if (about.spans === 0) view.tab = "coverage";
   }
@@ -226,18 +327,25 @@ async function open() {
   if (!span || wanted !== "details") await show(wanted);
   if (!asked && about.opening.kind === "crash") note(`Opened on ${about.opening.why}.`);
   watch(reload);
+  await fetchNotes();
 }
 
 setTheme(keptTheme());
 legend();
-makeDetails((reference) => goTo(reference), searchFor);
-makeSearch((reference) => goTo(reference), searchFor);
-makeSelection(searchFor);
-makeFlame(searchFor);
-makeCalls(searchFor);
+makeDetails((reference) => goTo(reference), searchFor, toFunction);
+makeSearch((reference) => goTo(reference), toFunction);
+makeSelection(toFunction);
+makeFlame(toFunction);
+makeCalls(toFunction);
+makeFunction((reference) => goTo(reference), toFunction, searchFor);
+makeTrackList();
+makeNotes((it) => actions.goToNote(it));
 makeCoverage((reference) => goTo(reference));
 listenToTabs();
-listen(timeline, byId("tip"), actions);
+makeTip({ timeline, overlay, tip: byId("tip") });
+listen(timeline, actions);
+listenToKeys(timeline, actions);
+listenToFilter(changed);
 listenToMinimap(minimap);
 onChange(paint);
 window.addEventListener("resize", measure);
@@ -251,14 +359,24 @@ window.addEventListener("hashchange", () => {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readTheme(); changed(); });
 byId("search-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  search(byId("search").value);
+  searchOrGoOn(1).catch((error) => note(error.message));
+});
+byId("search").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !event.shiftKey) return;
+  event.preventDefault();
+  searchOrGoOn(-1).catch((error) => note(error.message));
 });
 byId("whole").addEventListener("click", actions.whole);
 byId("link").addEventListener("click", actions.copyLink);
 byId("theme").addEventListener("click", actions.theme);
 byId("help").addEventListener("click", help);
+byId("panel-toggle").addEventListener("click", togglePanel);
+byId("panel-close").addEventListener("click", togglePanel);
 
 // What tests look at: the same numbers that are drawn.
-window.ada = { about, view, shown, drawn, sizes, isSettled, x, lineOf, rowTop, name, actions, arrowAt, arrowPoint, shapeAt, stateAt, reveal };
+window.ada = {
+  about, view, shown, drawn, sizes, isSettled, x, lineOf, lineTop, rowTop, name, actions, arrowAt, arrowPoint, shapeAt, stateAt, reveal,
+  shownLines, choices, found, noteAt, callColour,
+};
 
 open().catch((error) => note(error.message));

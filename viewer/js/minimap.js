@@ -2,7 +2,9 @@
 
 import { NOTHING, picture } from "./api.js";
 import { about } from "./about.js";
-import { callColour, isOdd, statusColour, themeNumber, themed } from "./colours.js";
+import { STATUS, callColour, isCrashed, isOdd, statusColour, themeNumber, themed } from "./colours.js";
+import { drawFoundInMinimap } from "./marks.js";
+import { drawNotesInMinimap } from "./notes.js";
 import { changed, look, view } from "./view.js";
 
 const TRACKS = 8;
@@ -49,6 +51,10 @@ export function drawMinimap(canvas, ratio) {
   pen.lineWidth = 1.5;
   pen.strokeRect(from + 0.5, 0.5, Math.max(to - from - 1, 2), height - 1);
   pen.lineWidth = 1;
+  pen.fillStyle = STATUS.unmatched;
+  for (const { time } of about.crashes) pen.fillRect(time * scale - 1.5, 0, 3, height);
+  drawFoundInMinimap(pen, scale);
+  drawNotesInMinimap(pen, scale, height);
   if (view.range) {
     pen.fillStyle = colours.mark;
     pen.fillRect(view.range.start * scale, height - 3, Math.max((view.range.end - view.range.start) * scale, 2), 3);
@@ -69,7 +75,7 @@ function paintRun(pixels, lines, ratio) {
   const row = Math.max(1, lane / ROWS);
   for (const wantsOdd of [false, true]) {
     for (let at = 0; at < shapes.count; at += 1) {
-      const odd = isOdd(shapes.outcome[at]);
+      const odd = isOdd(shapes.outcome[at]) && !isCrashed(shapes.outcome[at]);
       if (odd !== wantsOdd) continue;
       const top = 3 + (order.get(shapes.track[at]) ?? 0) * lane + shapes.row[at] * row;
       pen.fillStyle = odd ? statusColour(shapes.outcome[at]) : callColour(shapes.name[at]);
@@ -88,7 +94,7 @@ function paintColumns(pen, wantsOdd, lane, row, perPixel) {
     const top = 3 + (order.get(strips.track[strip]) ?? 0) * lane + strips.row[strip] * row;
     for (let column = 0; column < strips.length[strip]; column += 1) {
       const at = offset + column;
-      if (strips.name[at] === NOTHING || (wantsOdd && !strips.odd[at])) continue;
+      if (strips.name[at] === NOTHING || (wantsOdd && (!strips.odd[at] || isCrashed(strips.odd[at])))) continue;
       pen.fillStyle = wantsOdd ? statusColour(strips.odd[at]) : callColour(strips.name[at]);
       pen.fillRect((strips.first[strip] + column) * perPixel, top, Math.max(perPixel, 0.8), Math.max(row - 0.3, 1));
     }

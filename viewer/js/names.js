@@ -11,7 +11,11 @@ let ofNumber = 0;
 /** A name, or nothing yet. */
 export function name(id) {
   const found = known.get(id);
-  if (found === undefined) wanted.add(id);
+  if (found === undefined && !wanted.has(id)) {
+    wanted.add(id);
+    // Together with those that are missed in the same moment.
+    setTimeout(() => fetchNames().catch(() => {}));
+  }
   return found?.[0];
 }
 

@@ -30,7 +30,7 @@ function wish() {
     start,
     end: Math.max(Math.ceil(start + width * pixel), start + 1),
     width,
-    tracks: seen.map(({ line, first, last }) => `${line.track.id}:${first}-${last}`).join(","),
+    tracks: seen.filter(({ first, last }) => last >= first).map(({ line, first, last }) => `${line.track.id}:${first}-${last}`).join(","),
     arrowTracks: seen.map(({ line }) => line.track.id).join(","),
     length,
     pixels: sizes.width,

@@ -5,6 +5,8 @@ import { about, endingWords } from "./about.js";
 import { counted, duration, moment, thousands } from "./format.js";
 import { name, needNames } from "./names.js";
 import { el, list, tab, table } from "./panel.js";
+import { rangeExport } from "./range.js";
+import { share } from "./share.js";
 import { meantThreads, threadChoice } from "./threads.js";
 import { view } from "./view.js";
 
@@ -36,7 +38,7 @@ export function timeWords() {
   return `${isSelected ? "Selected" : "Seen"}: ${duration(end - start)} from ${moment(start, 1)}`;
 }
 
-export function makeSelection(searchFor) {
+export function makeSelection(toFunction) {
   tab("selection", async (box, isWanted) => {
     box.replaceChildren(el("p", { class: "faint" }, "summing up…"));
     const answer = await sums();
@@ -44,22 +46,17 @@ export function makeSelection(searchFor) {
     const { start, end } = meant();
     const length = end - start;
     const rows = answer.functions.map(([id, calls, own, total, longest]) => ({
-      cells: [thousands(calls), duration(own), bar(own / length), duration(total), duration(longest), name(id) ?? ""],
-      go: () => searchFor(name(id) ?? ""),
+      cells: [thousands(calls), duration(own), share(own, answer.own_ns), duration(total), duration(longest), name(id) ?? ""],
+      go: () => toFunction(id),
     }));
     box.replaceChildren(
       el("h2", {}, `${timeWords()}, of `, threadChoice()),
       el("div", { class: "columns" },
         list([["calls", thousands(answer.calls)], ["functions", thousands(answer.distinct_functions)], ["threads", String(answer.threads)],
           ["calls a second", thousands(Math.round(answer.calls / (length / 1e9)))]]),
+        rangeExport(start, end),
         list(answer.endings.slice(0, 8).map((it) => [endingWords(it).replaceAll("_", " "), counted(it.count, "call")]))),
       el("h3", {}, "Functions by their own time"),
       table([">calls", ">self", "share", ">total", ">longest", "name"], rows));
   });
-}
-
-function bar(share) {
-  const it = el("span", { class: "bar" });
-  it.style.width = `${Math.max(1, Math.min(share, 1) * 80)}px`;
-  return it;
 }

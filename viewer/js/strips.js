@@ -1,7 +1,7 @@
 // Rows with more calls than a picture may have shapes: a strip is one shape, with a column for each pixel.
 
 import { KIND, NOTHING } from "./api.js";
-import { callPaint, isOdd, statusPaint, themeNumber } from "./colours.js";
+import { callPaint, isCrashed, isOdd, statusPaint, themeNumber, tintedPaint } from "./colours.js";
 import { rowTop, x } from "./layout.js";
 
 /** Lines of pixels of a strip: a dark mark and the colour of the status above, the longest call below. */
@@ -37,8 +37,10 @@ function paint(picture) {
 
 function paintColumn(pixels, place, width, strips, at) {
   if (strips.name[at] === NOTHING) return;
-  const own = isOdd(strips.outcome[at]) ? statusPaint(strips.outcome[at]) : callPaint(strips.name[at]);
-  const odd = strips.odd[at];
+  const [byte, call] = [strips.outcome[at], callPaint(strips.name[at])];
+  // What a crash ended is tinted; the call that it hit has a mark of its own.
+  const own = isCrashed(byte) ? tintedPaint(call, byte) : isOdd(byte) ? statusPaint(byte) : call;
+  const odd = isCrashed(strips.odd[at]) ? 0 : strips.odd[at];
   pixels[place] = odd ? DARK : own;
   pixels[place + width] = odd ? statusPaint(odd) : own;
   pixels[place + 2 * width] = own;

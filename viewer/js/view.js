@@ -14,9 +14,11 @@ export const view = {
   range: null,
   /** The only thread whose calls are summed up; none for all. */
   only: null,
-  /** The shape under the pointer. */
+  /** What is under the pointer: a shape, an arrow or a title. */
   hover: null,
   tab: "details",
+  /** The number of the function whose page is shown last. */
+  function: null,
 };
 
 const listeners = new Set();

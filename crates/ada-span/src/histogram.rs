@@ -66,6 +66,11 @@ impl Histogram {
         self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(number, &count)| (number as u16, count))
     }
 
+    /// The same with the durations that a bucket is for: from the first to below the second.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u32)> {
+        self.filled().map(|(number, count)| (lower_bound(number.into()), lower_bound(usize::from(number) + 1), count))
+    }
+
     /// Sets a bucket that [`Self::filled`] gave. False if there is no such bucket.
     pub fn set(&mut self, number: u16, count: u32) -> bool {
         self.counts.get_mut(usize::from(number)).map(|slot| *slot = count).is_some()

@@ -5,9 +5,10 @@ use ada_span::table::FunctionIndex;
 use ada_span::{FunctionStats, Reason, Status};
 use serde_json::{Value, json};
 
-use super::opening;
+use super::crashed_call::CrashedCall;
 use super::timeline::Timeline;
 use super::track::{Track, TrackKind};
+use super::{lives, opening};
 use crate::analysis::OpenedSession;
 
 /// Functions that the page lists at first.
@@ -32,7 +33,11 @@ pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, number: u64, i
             })
         })
         .collect();
-    let tracks: Vec<Value> = timeline.tracks.iter().enumerate().map(|(index, it)| track(timeline, index, it)).collect();
+    let mut lives = lives::by_track(opened, timeline);
+    let mut lives_of = |track: usize| lives.remove(&track).unwrap_or_default();
+    let tracks = timeline.tracks.iter().enumerate().map(|(index, it)| track(timeline, index, it, lives_of(index)));
+    let tracks: Vec<Value> = tracks.collect();
+    let crashes = CrashedCall::all(opened, timeline);
     let threads = || opened.processes().iter().flat_map(|it| &it.tables.meta().threads);
     json!({
         "number": number,
@@ -48,9 +53,18 @@ pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, number: u64, i
         "spans": threads().map(|it| it.spans).sum::<u64>(),
         "statuses": Status::ALL.iter().map(|it| it.word()).collect::<Vec<_>>(),
         "reasons": Reason::ALL.iter().map(|it| it.word()).collect::<Vec<_>>(),
-        "opening": opening::find(opened, timeline),
+        "opening": opening::find(opened, timeline, &crashes),
+        "crashes": crashes.iter().map(|it| it.to_json(timeline)).collect::<Vec<_>>(),
+        "modules": timeline.names.modules(),
+        "own_ns": own_time(opened),
         "top": top(opened, timeline),
     })
+}
+
+/// The time of all calls in themselves: what shares are shares of.
+fn own_time(opened: &OpenedSession) -> u64 {
+    let functions = opened.processes().iter().flat_map(|it| &it.tables.meta().functions);
+    functions.fold(0, |sum, it| sum.saturating_add(it.self_ns))
 }
 
 /// The functions with the most time in themselves: name, calls, own time and total.
@@ -67,7 +81,7 @@ fn top(opened: &OpenedSession, timeline: &Timeline) -> Vec<Value> {
     all.iter().take(MOST_FUNCTIONS).map(line).collect()
 }
 
-fn track(timeline: &Timeline, index: usize, it: &Track) -> Value {
+fn track(timeline: &Timeline, index: usize, it: &Track, lives: Vec<Value>) -> Value {
     let process = &timeline.processes[it.process];
     let since = |time: TraceNanos| time.since(timeline.start);
     let (kind, id, spans, times) = match &it.kind {
@@ -87,5 +101,6 @@ fn track(timeline: &Timeline, index: usize, it: &Track) -> Value {
         "rows": timeline.rows_of(it),
         "start": since(times.0),
         "end": since(times.1),
+        "lives": lives,
     })
 }

@@ -9,7 +9,7 @@ use super::logical_track::LogicalKind;
 use super::timeline::Timeline;
 use super::track::TrackKind;
 use super::{causes, referenced, search};
-use crate::analysis::{OpenedSession, Target};
+use crate::analysis::{OpenedSession, Span, Target};
 use crate::show;
 
 /// Callees and neighbours that details have.
@@ -24,10 +24,6 @@ pub(super) fn reference(opened: &OpenedSession, timeline: &Timeline, track: usiz
     let target = match &it.kind {
         TrackKind::Thread(thread) => Target::Frame(id(*thread)?, EventSeq(seq)),
         TrackKind::Logical(track) => match track.kind {
-            LogicalKind::Threads => {
-                let span = meta.pthreads.get(index)?;
-                Target::Thread(id(span.thread)?, span.begin_seq)
-            }
             LogicalKind::Tasks => Target::Task(meta.tasks.get(index)?.id),
             LogicalKind::Queue(_) => {
                 let span = meta.dispatched.get(index)?;
@@ -52,5 +48,19 @@ pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, reference: Ref
         Some(row) => causes::find(opened, timeline, row.process, row.target(opened))?,
         None => Value::Null,
     };
-    Ok(json!({ "reference": reference.to_string(), "details": shown, "place": place, "span": span, "links": links }))
+    Ok(json!({
+        "reference": reference.to_string(),
+        "details": shown,
+        "place": place,
+        "span": span,
+        "links": links,
+        "function": row.as_ref().and_then(|row| function_number(opened, timeline, row)),
+    }))
+}
+
+/// The number of a span's function, by which the page asks for it.
+fn function_number(opened: &OpenedSession, timeline: &Timeline, span: &Span) -> Option<u32> {
+    let meta = opened.processes()[span.process].tables.meta();
+    let index = meta.function_index(span.function(opened)?)?;
+    Some(timeline.names.of_function(span.process, index))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
@@ -26,6 +26,9 @@ use crate::token::Token;
 
 /// A client has so long to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes of a request's body: a note.
+const MOST_BODY: usize = 64 << 10;
 
 /// What each answer says beside its content: nothing is kept, nothing is guessed, nobody else may show or read it.
 const HEADERS: [(&str, &str); 7] = [
@@ -86,8 +89,9 @@ pub(super) async fn serve(shown: Shown, port: u16, token: Token, ready: impl FnO
 
 impl Server {
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        if request.method() != Method::GET && request.method() != Method::HEAD {
-            return text(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered\n");
+        let is_kept = request.method() == Method::PUT;
+        if !is_kept && request.method() != Method::GET && request.method() != Method::HEAD {
+            return text(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered, and PUT of a note\n");
         }
         let path = request.uri().path();
         let Some(parameters) = Parameters::parse(request.uri().query().unwrap_or_default()) else {
@@ -101,17 +105,26 @@ impl Server {
             origin: header(headers, "origin"),
             fetch_site: header(headers, "sec-fetch-site"),
             is_visit: path == "/" && header(headers, "sec-fetch-dest") == Some("document"),
-            token: header(headers, "x-ada-token").or_else(|| parameters.get("token")),
+            // A form of another page can have parameters, but no such header.
+            token: header(headers, "x-ada-token").or_else(|| parameters.get("token").filter(|_| !is_kept)),
         };
-        let is_public = path != "/" && assets::find(path).is_some();
+        let is_public = !is_kept && path != "/" && assets::find(path).is_some();
         if let Err(refusal) = guard::check(&said, self.port, &self.token, !is_public) {
             return text(StatusCode::FORBIDDEN, refusal.words());
         }
-        if let Some(asset) = assets::find(path) {
+        if let Some(asset) = assets::find(path).filter(|_| !is_kept) {
             return respond(StatusCode::OK, asset.kind, Bytes::from_static(asset.bytes.as_bytes()));
         }
         let path = path.to_owned();
-        match routes::answer(&self.shown, &path, parameters).await {
+        let answer = if is_kept {
+            match Limited::new(request.into_body(), MOST_BODY).collect().await {
+                Ok(body) => routes::keep(&self.shown, &path, &body.to_bytes()).await,
+                Err(_) => Err(Failure::Wrong("that is too long for a note".into())),
+            }
+        } else {
+            routes::answer(&self.shown, &path, parameters).await
+        };
+        match answer {
             Ok(Answer::Json(json)) => respond(StatusCode::OK, "application/json", json.to_string().into()),
             Ok(Answer::Binary(bytes)) => respond(StatusCode::OK, "application/octet-stream", bytes.into()),
             Err(Failure::Missing) => text(StatusCode::NOT_FOUND, "there is nothing here\n"),

@@ -1,7 +1,7 @@
 //! A session that is shown, which a newer one may replace while it grows.
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
@@ -20,13 +20,16 @@ pub(super) struct Loaded {
     pub(super) thread: SessionThread<OwnedSession>,
     /// What the page gets first.
     pub(super) about: Value,
+    /// The session's folder.
+    pub(super) path: PathBuf,
 }
 
 impl Loaded {
     /// Opens a session. `number` distinguishes it from others of the same run. What is wrong with its files is reported, unless
     /// they are being written just now.
     pub(super) fn open(args: SessionArgs, path: &Path, number: u64, is_live: bool) -> anyhow::Result<Self> {
-        let path = path.to_owned();
+        let folder = path.to_owned();
+        let path = folder.clone();
         let (thread, (timeline, about)) = SessionThread::start(move || {
             let opened = OpenedSession::open(&path, &args)?;
             if !is_live {
@@ -37,7 +40,7 @@ impl Loaded {
             let about = about::answer(&opened, &timeline, number, is_live);
             Ok((OwnedSession { opened, timeline: timeline.clone() }, (timeline, about)))
         })?;
-        Ok(Self { timeline, thread, about })
+        Ok(Self { timeline, thread, about, path: folder })
     }
 }
 

@@ -1,4 +1,5 @@
-//! Tracks of threads, tasks, queues and callbacks: spans that overlap lie below each other.
+//! Tracks of tasks, queues and callbacks: spans that overlap lie below each other. A thread's life is drawn on the
+//! thread's own track.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use ada_timeline::{Item, LAST_ROW};
 
 use super::logical_track::{LogicalKind, LogicalTrack};
 use super::names::SpanNames;
-use super::placed::Placed;
+use super::placed::{LIFE_ROW, Placed};
 use super::track::{Track, TrackKind};
 use crate::analysis::{OpenedSession, Span, SpanKind};
 
@@ -21,8 +22,14 @@ struct Waiting {
     running: Vec<Item>,
 }
 
-/// The tracks of a process, the first of which will have the number `next`.
-pub(super) fn tracks(opened: &OpenedSession, number: usize, names: &SpanNames, next: usize) -> (Vec<Track>, Placed) {
+/// The tracks of a process whose threads have the tracks from `first_track` on; the first of these will have the number
+/// `next`.
+pub(super) fn tracks(
+    opened: &OpenedSession,
+    number: usize,
+    names: &SpanNames,
+    (first_track, next): (usize, usize),
+) -> (Vec<Track>, Placed) {
     let process = &opened.processes()[number];
     let meta = process.tables.meta();
     let function_name = |function: Option<FunctionId>| {
@@ -42,9 +49,6 @@ pub(super) fn tracks(opened: &OpenedSession, number: usize, names: &SpanNames, n
     };
     let mut waiting: Vec<Waiting> = Vec::new();
     let mut wait = |kind: LogicalKind, item: Item, running: Vec<Item>| waiting.push(Waiting { kind, item, running });
-    for (index, span) in meta.pthreads.iter().enumerate() {
-        wait(LogicalKind::Threads, to_item(SpanKind::Pthread(index), index, span.function), Vec::new());
-    }
     for (index, span) in meta.tasks.iter().enumerate() {
         let item = to_item(SpanKind::Task(index), index, span.function);
         let runs = process.runs_of(span).iter();
@@ -68,7 +72,7 @@ pub(super) fn tracks(opened: &OpenedSession, number: usize, names: &SpanNames, n
     // The longer of two that begin together lies above.
     waiting.sort_by_key(|it| (it.kind, it.item.start, std::cmp::Reverse(it.item.duration)));
     let mut placed = Placed {
-        threads: vec![(0, 0); meta.pthreads.len()],
+        threads: meta.pthreads.iter().map(|life| ((first_track + life.thread.as_usize()) as u32, LIFE_ROW)).collect(),
         tasks: vec![(0, 0); meta.tasks.len()],
         blocks: vec![(0, 0); meta.dispatched.len()],
         callbacks: vec![(0, 0); meta.callbacks.len()],
@@ -81,7 +85,6 @@ pub(super) fn tracks(opened: &OpenedSession, number: usize, names: &SpanNames, n
         let row = lanes.take(item.start, item.end()).min(LAST_ROW as usize);
         track.put(row, item, running);
         let list = match kind {
-            LogicalKind::Threads => &mut placed.threads,
             LogicalKind::Tasks => &mut placed.tasks,
             LogicalKind::Queue(_) => &mut placed.blocks,
             LogicalKind::Callbacks => &mut placed.callbacks,
@@ -90,7 +93,6 @@ pub(super) fn tracks(opened: &OpenedSession, number: usize, names: &SpanNames, n
     }
     let track = |(track, _, _): (LogicalTrack, Lanes, usize)| {
         let title = match track.kind {
-            LogicalKind::Threads => "Threads".to_owned(),
             LogicalKind::Tasks => "Tasks".to_owned(),
             LogicalKind::Queue(Some(queue)) => format!("Queue {}", process.queue_name(queue).unwrap_or_default()),
             LogicalKind::Queue(None) => "Blocks".to_owned(),

@@ -1,4 +1,4 @@
-//! A track of threads, tasks, blocks or callbacks.
+//! A track of tasks, blocks or callbacks.
 
 use ada_event::TraceNanos;
 use ada_timeline::{Item, LAST_ROW, Range, Row};
@@ -8,7 +8,6 @@ use super::shape_kind::ShapeKind;
 /// What a track shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LogicalKind {
-    Threads,
     Tasks,
     /// A queue, by its index; none where it is not known.
     Queue(Option<u64>),
@@ -18,7 +17,6 @@ pub(super) enum LogicalKind {
 impl LogicalKind {
     pub(super) fn word(self) -> &'static str {
         match self {
-            Self::Threads => "threads",
             Self::Tasks => "tasks",
             Self::Queue(_) => "queue",
             Self::Callbacks => "callbacks",

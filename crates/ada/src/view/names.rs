@@ -14,6 +14,10 @@ pub(super) struct SpanNames {
     functions: Vec<Vec<(String, String)>>,
     /// The number of each process's first function.
     first: Vec<u32>,
+    /// The modules that functions are of, each once, by their names.
+    modules: Vec<String>,
+    /// By a function's number: its module's index in the upper half, a hash of its name in the lower.
+    colour_keys: Vec<u32>,
     others: Mutex<Others>,
     next: u32,
 }
@@ -35,7 +39,32 @@ impl SpanNames {
             names.next += listed.len() as u32;
             names.functions.push(listed);
         }
+        names.modules = names.functions.iter().flatten().map(|(_, module)| module.clone()).collect();
+        names.modules.sort_unstable();
+        names.modules.dedup();
+        let key = |(name, module): &(String, String)| {
+            let index = names.modules.binary_search(module).unwrap_or_default();
+            (index as u32) << 16 | name_hash(name) & 0xffff
+        };
+        names.colour_keys = names.functions.iter().flatten().map(key).collect();
         names
+    }
+
+    /// The modules that functions are of.
+    pub(super) fn modules(&self) -> &[String] {
+        &self.modules
+    }
+
+    /// What functions are coloured by: numbers of four bytes, in the order of their own.
+    pub(super) fn colour_keys(&self) -> Vec<u8> {
+        self.colour_keys.iter().flat_map(|key| key.to_le_bytes()).collect()
+    }
+
+    /// The process and index of a function's number.
+    pub(super) fn function(&self, number: u32) -> Option<(usize, FunctionIndex)> {
+        let process = self.first.partition_point(|&first| first <= number).checked_sub(1)?;
+        let index = number - self.first[process];
+        ((index as usize) < self.functions[process].len()).then_some((process, FunctionIndex(index)))
     }
 
     /// The number of a process's function.
@@ -63,7 +92,32 @@ impl SpanNames {
             let others = self.others.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             return others.names.get((number - self.next) as usize).map(|name| (name.clone(), String::new()));
         }
-        let process = self.first.partition_point(|&first| first <= number).checked_sub(1)?;
-        self.functions[process].get((number - self.first[process]) as usize).cloned()
+        let (process, index) = self.function(number)?;
+        self.functions[process].get(index.as_usize()).cloned()
+    }
+}
+
+/// FNV-1a: the same name has the same colour in every session.
+fn name_hash(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_leads_back_to_its_function() {
+        let names = SpanNames {
+            functions: vec![vec![("a".into(), "x".into())], Vec::new(), vec![("b".into(), "y".into())]],
+            first: vec![0, 1, 1],
+            next: 2,
+            ..SpanNames::default()
+        };
+        assert_eq!(names.function(0), Some((0, FunctionIndex(0))));
+        assert_eq!(names.function(1), Some((2, FunctionIndex(0))));
+        assert_eq!((names.function(2), names.function(u32::MAX)), (None, None));
+        assert_eq!(names.of_text("c"), 2);
+        assert_eq!(names.get(2), Some(("c".into(), String::new())));
     }
 }

@@ -5,6 +5,7 @@ use ada_span::ThreadIndex;
 use ada_span::table::FunctionIndex;
 use serde_json::{Value, json};
 
+use super::crashed_call::CrashedCall;
 use super::timeline::Timeline;
 use crate::analysis::{OpenedSession, Target, nanoseconds};
 
@@ -16,26 +17,22 @@ const EARLY: u64 = 500_000;
 const LEAST: u64 = 4;
 
 /// A view: start and end since the session's start, the track, and why: `kind` for the page to act on, `why` for people.
-pub(super) fn find(opened: &OpenedSession, timeline: &Timeline) -> Value {
-    crash(opened, timeline).or_else(|| main(opened, timeline)).unwrap_or_else(|| everything(timeline))
+pub(super) fn find(opened: &OpenedSession, timeline: &Timeline, crashes: &[CrashedCall]) -> Value {
+    crash(opened, timeline, crashes).or_else(|| main(opened, timeline)).unwrap_or_else(|| everything(timeline))
 }
 
-fn crash(opened: &OpenedSession, timeline: &Timeline) -> Option<Value> {
-    let crashes = opened.processes().iter().enumerate().flat_map(|(number, process)| {
-        let manifest = opened.recorded(process).manifest.iter();
-        manifest.flat_map(|it| &it.crashes).map(move |crash| (number, crash))
-    });
-    let (number, crash) = crashes.min_by_key(|(_, crash)| crash.time_ns)?;
-    let thread = opened.processes()[number].tables.meta().thread_index(crash.thread)?;
+fn crash(opened: &OpenedSession, timeline: &Timeline, crashes: &[CrashedCall]) -> Option<Value> {
+    let crash = crashes.first()?;
     let around = (timeline.end.since(timeline.start) / AROUND_CRASH).max(1000);
-    let time = crash.time_ns;
-    let start = time.saturating_sub(around).since(timeline.start);
-    let end = time.saturating_add(around / 4).min(timeline.end).since(timeline.start).max(start + 1);
-    let why = format!("{} after {}", ada_query::signal_name(crash.signal), nanoseconds(time.since(timeline.start)));
-    // What it was in is chosen at once. The call ends when the signal hit.
-    let innermost = timeline.processes[number].scene().innermost(thread, time.saturating_sub(1)).ok().flatten();
-    let span = innermost.map(|call| opened.processes()[number].refer(Target::Frame(crash.thread, EventSeq(call.seq))));
-    let track = timeline.track_of_thread(number, thread);
+    let start = crash.time.saturating_sub(around).since(timeline.start);
+    let end = crash.time.saturating_add(around / 4).min(timeline.end).since(timeline.start).max(start + 1);
+    let signal = ada_query::signal_name(crash.signal);
+    let why = format!("{signal} after {}", nanoseconds(crash.time.since(timeline.start)));
+    // What it was in is chosen at once.
+    let process = &opened.processes()[crash.process];
+    let id = process.thread_id(crash.thread);
+    let span = crash.call.map(|call| process.refer(Target::Frame(id, EventSeq(call.seq))));
+    let track = timeline.track_of_thread(crash.process, crash.thread);
     Some(json!({ "start": start, "end": end, "track": track, "kind": "crash", "why": why, "span": span }))
 }
 

@@ -1,5 +1,8 @@
 //! Where logical spans are drawn.
 
+/// The row of a thread's track that its life is drawn in, above its calls.
+pub(super) const LIFE_ROW: u32 = 0xffff;
+
 /// Track and row of spans, by kind and by their index in the tables' list.
 #[derive(Default)]
 pub(super) struct Placed {

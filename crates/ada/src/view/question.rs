@@ -6,8 +6,9 @@ use ada_query::Reference;
 use anyhow::{Context, anyhow};
 use serde_json::Value;
 
+use super::notes::Note;
 use super::timeline::Timeline;
-use super::{coverage, details, search};
+use super::{coverage, details, function, notes, search};
 use crate::analysis::OpenedSession;
 
 /// What that thread owns.
@@ -24,6 +25,11 @@ pub(super) enum Question {
     Span(String),
     Search(String),
     Coverage,
+    /// A function, by its name's number.
+    Function(u32),
+    Notes,
+    /// Keeps a note.
+    Note(Note),
 }
 
 impl Question {
@@ -40,6 +46,9 @@ impl Question {
             }
             Self::Search(text) => search::answer(opened, timeline, &text),
             Self::Coverage => Ok(coverage::answer(opened)),
+            Self::Function(number) => function::answer(opened, timeline, number),
+            Self::Notes => notes::answer(opened, timeline),
+            Self::Note(note) => notes::put(opened, timeline, note),
         }
     }
 }

@@ -7,9 +7,10 @@ use ada_timeline::Range;
 use serde_json::{Value, json};
 
 use super::loaded::{Loaded, Shown};
+use super::notes::Note;
 use super::parameters::Parameters;
 use super::question::Question;
-use super::{arrows, picture, pixel, states, sums};
+use super::{arrows, picture, pixel, range_export, states, sums};
 
 /// An answer's body.
 pub(super) enum Answer {
@@ -39,7 +40,10 @@ pub(super) async fn answer(shown: &Shown, path: &str, parameters: Parameters) ->
     match path {
         "/api/session" => Ok(Answer::Json(loaded.about.clone())),
         "/api/number" => Ok(Answer::Json(json!({ "number": loaded.about["number"], "live": loaded.about["live"] }))),
+        "/api/colours" => Ok(Answer::Binary(loaded.timeline.names.colour_keys())),
         "/api/coverage" => ask(Question::Coverage).await,
+        "/api/function" => ask(Question::Function(parameters.need("name").map_err(Failure::Wrong)?)).await,
+        "/api/notes" => ask(Question::Notes).await,
         "/api/search" => ask(Question::Search(parameters.get("q").unwrap_or_default().to_owned())).await,
         "/api/span" => match parameters.get("ref") {
             Some(reference) => ask(Question::Span(reference.to_owned())).await,
@@ -48,7 +52,7 @@ pub(super) async fn answer(shown: &Shown, path: &str, parameters: Parameters) ->
                 ask(Question::Shape(track.map_err(Failure::Wrong)?, seq.map_err(Failure::Wrong)?)).await
             }
         },
-        "/api/picture" | "/api/pixel" | "/api/arrows" | "/api/states" | "/api/names" | "/api/sums" => {
+        "/api/picture" | "/api/export" | "/api/pixel" | "/api/arrows" | "/api/states" | "/api/names" | "/api/sums" => {
             let path = path.to_owned();
             let shown = shown.clone();
             let answered = tokio::task::spawn_blocking(move || computed(&shown, &loaded, &path, &parameters)).await;
@@ -56,6 +60,16 @@ pub(super) async fn answer(shown: &Shown, path: &str, parameters: Parameters) ->
         }
         _ => Err(Failure::Missing),
     }
+}
+
+/// Keeps what the page sends.
+pub(super) async fn keep(shown: &Shown, path: &str, body: &[u8]) -> Result<Answer, Failure> {
+    if path != "/api/note" {
+        return Err(Failure::Missing);
+    }
+    let note: Note = serde_json::from_slice(body).map_err(|error| Failure::Wrong(format!("no note: {error}")))?;
+    let answer = shown.get().thread.ask(move |session| Question::Note(note).answer(session)).await;
+    answer.map(Answer::Json).map_err(|error| Failure::Wrong(format!("{error:#}")))
 }
 
 fn computed(shown: &Shown, loaded: &Arc<Loaded>, path: &str, parameters: &Parameters) -> Result<Answer, Failure> {
@@ -79,6 +93,11 @@ fn computed(shown: &Shown, loaded: &Arc<Loaded>, path: &str, parameters: &Parame
     }
     let (start, end) = (timeline.start.saturating_add(since), timeline.start.saturating_add(until));
     match path {
+        "/api/export" => {
+            let format = parameters.get("format").unwrap_or_default();
+            let exported = range_export::answer(&loaded.path, format, start, end);
+            exported.map(Answer::Binary).map_err(|error| Failure::Wrong(format!("{error:#}")))
+        }
         "/api/picture" => {
             let width: u64 = parameters.need("width").map_err(Failure::Wrong)?;
             let wanted = picture::parse_wanted(parameters.get("tracks").unwrap_or_default(), timeline);

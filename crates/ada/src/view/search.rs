@@ -63,7 +63,7 @@ fn parse(text: &str) -> anyhow::Result<Sought> {
 pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, text: &str) -> anyhow::Result<Value> {
     let sought = parse(text)?;
     if sought.options.is_empty() {
-        return Ok(json!({ "spans": [], "functions": [], "has_more": false }));
+        return Ok(json!({ "spans": [], "functions": [], "has_more": false, "is_name": false }));
     }
     let mut options = sought.options.clone();
     options.push("--sort=duration".into());
@@ -81,7 +81,9 @@ pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, text: &str) ->
     }
     functions.sort_by_key(|(own, _)| std::cmp::Reverse(*own));
     let functions: Vec<Value> = functions.into_iter().take(MOST_FUNCTIONS).map(|(_, it)| it).collect();
-    Ok(json!({ "spans": spans, "functions": functions, "has_more": has_more }))
+    // Then all calls of these functions are what is sought.
+    let is_name = !sought.name.is_empty() && sought.options.len() == 1;
+    Ok(json!({ "spans": spans, "functions": functions, "has_more": has_more, "is_name": is_name }))
 }
 
 /// A span in a list: enough to show it and to go there.

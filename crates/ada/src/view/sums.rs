@@ -49,12 +49,14 @@ pub(super) fn answer(
         }
         left_out += put_nodes(timeline, process, &folded, &mut nodes);
     }
+    let own_ns = functions.iter().fold(0_u64, |sum, (own, _)| sum.saturating_add(*own));
     functions.sort_by_key(|(own, _)| std::cmp::Reverse(*own));
     let distinct = functions.len();
     let functions: Vec<Value> = functions.into_iter().take(MOST_FUNCTIONS).map(|(_, it)| it).collect();
     Ok(json!({
         "calls": calls,
         "threads": threads,
+        "own_ns": own_ns,
         "distinct_functions": distinct,
         "functions": functions,
         "endings": endings.to_json(),

@@ -59,7 +59,8 @@ impl Timeline {
                 }
             }
             anomalies.iter_mut().for_each(|them| them.sort_by_key(|it| it.start));
-            let (tracks, placed) = logical::tracks(opened, number, &timeline.names, timeline.tracks.len());
+            let (tracks, placed) =
+                logical::tracks(opened, number, &timeline.names, (first_track, timeline.tracks.len()));
             timeline.tracks.extend(tracks);
             timeline.processes.push(TimelineProcess {
                 pid: process.pid,

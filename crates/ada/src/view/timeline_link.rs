@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use ada_event::{EventSeq, TraceNanos};
 use ada_span::{SpanError, ThreadIndex};
 
+use super::placed::LIFE_ROW;
 use super::timeline_process::TimelineProcess;
 use crate::analysis::{CausalEnd, CausalLink, Target, causal_links};
 
@@ -83,8 +84,7 @@ pub(super) fn gather(processes: &[TimelineProcess]) -> Vec<TimelineLink> {
             };
             match end.target {
                 Target::Frame(_, seq) | Target::Callback(_, seq) => Some(on_thread(RowOf::Call(end.thread, seq))),
-                // A thread's calls are more to look at than its one bar.
-                Target::Thread(..) => Some(on_thread(RowOf::Known(0))),
+                Target::Thread(..) => Some(on_thread(RowOf::Known(LIFE_ROW))),
                 Target::Task(id) => placed(tasks.get(&id).and_then(|&index| process.placed.tasks.get(index))),
                 Target::Block(_, seq) => {
                     let index = blocks.get(&(end.thread, seq));

@@ -14,6 +14,6 @@ pub(super) struct Track {
 pub(super) enum TrackKind {
     /// The calls of a thread.
     Thread(ThreadIndex),
-    /// Threads, tasks, blocks or callbacks.
+    /// Tasks, blocks or callbacks.
     Logical(LogicalTrack),
 }

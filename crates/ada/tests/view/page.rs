@@ -65,3 +65,32 @@ fn waits_lead_to_those_who_held_the_lock() {
     let said = script("view_waits.py", &[Path::new(&served.url), &pictures("waits")]);
     assert!(said.contains("waits are seen"), "{said}");
 }
+
+fn crew() -> Program {
+    Program::new("named_crew.c").flags(&["-pthread", "-g"])
+}
+
+#[test]
+fn the_first_look_tells_which_thread_crashed_and_in_which_call() {
+    let traced = traced_program::TracedProgram::trace_running(&crew(), &[], &["crash"]);
+    let served = Served::new(traced.path());
+    let said = script("view_first_look.py", &[Path::new(&served.url), &pictures("first_look")]);
+    assert!(said.contains("the first look tells who and where"), "{said}");
+}
+
+#[test]
+fn tracks_and_panel_are_where_people_put_them() {
+    let traced = traced_program::TracedProgram::trace(&crew());
+    let (served, other) = (Served::new(traced.path()), Served::new(traced.path()));
+    assert_ne!(served.port, other.port);
+    let said = script("view_tracks.py", &[Path::new(&served.url), &pictures("tracks"), Path::new(&other.url)]);
+    assert!(said.contains("tracks and panel are where they were put"), "{said}");
+}
+
+#[test]
+fn functions_have_pages_and_sessions_have_notes() {
+    let traced = traced_program::TracedProgram::trace(&crew());
+    let served = Served::new(traced.path());
+    let said = script("view_function.py", &[Path::new(&served.url), &pictures("function")]);
+    assert!(said.contains("functions, notes and exports are there"), "{said}");
+}
