@@ -68,6 +68,8 @@ impl DerivedFolder {
         match Tables::open(&self.folder) {
             Ok(tables) if tables.meta().key == self.key => Cached::Good(Box::new(tables)),
             Ok(_) => Cached::Stale,
+            // Another process is exchanging them.
+            Err(SpanError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Cached::Missing,
             Err(_) => Cached::Damaged,
         }
     }
@@ -105,18 +107,22 @@ impl DerivedFolder {
 
     /// Puts finished tables where they are looked for, instead of those that were there.
     pub fn finish(&self, unfinished: &Path) -> Result<Tables, SpanError> {
-        let _ = fs::remove_dir_all(&self.folder);
-        match fs::rename(unfinished, &self.folder) {
-            Ok(()) => Tables::open(&self.folder),
+        const TRIES: u32 = 8;
+        // Opened before: another process that finishes the same ones now takes these away again.
+        let tables = Tables::open(unfinished)?.moved(&self.folder);
+        for tried in 1.. {
+            let _ = fs::remove_dir_all(&self.folder);
+            let Err(error) = fs::rename(unfinished, &self.folder) else { break };
             // Another process was faster. Its tables are as good, if they have the same key.
-            Err(error) => match self.find() {
-                Cached::Good(tables) => {
-                    let _ = fs::remove_dir_all(unfinished);
-                    Ok(*tables)
-                }
-                _ => Err(SpanError::at(&self.folder)(error)),
-            },
+            if let Cached::Good(tables) = self.find() {
+                let _ = fs::remove_dir_all(unfinished);
+                return Ok(*tables);
+            }
+            if tried == TRIES {
+                return Err(SpanError::at(&self.folder)(error));
+            }
         }
+        Ok(tables)
     }
 }
 

@@ -21,6 +21,7 @@ pub struct Tables {
     meta: Meta,
     spans: Vec<File>,
     late: Vec<File>,
+    anomalies: Vec<File>,
 }
 
 impl Tables {
@@ -29,11 +30,12 @@ impl Tables {
         let path = folder.join(meta_file());
         let bytes = fs::read(&path).map_err(SpanError::at(&path))?;
         let meta = Meta::decode(&bytes).ok_or(SpanError::Damaged { path })?;
-        let mut tables = Self { folder: folder.to_owned(), meta, spans: Vec::new(), late: Vec::new() };
+        let mut tables =
+            Self { folder: folder.to_owned(), meta, spans: Vec::new(), late: Vec::new(), anomalies: Vec::new() };
         for (number, shard) in tables.meta.shards.iter().enumerate() {
             tables.spans.push(open_with_length(folder.join(spans_file(number)), shard.spans_len)?);
             tables.late.push(open_with_length(folder.join(late_file(number)), shard.late_len)?);
-            open_with_length(folder.join(anomalies_file(number)), shard.anomalies_len)?;
+            tables.anomalies.push(open_with_length(folder.join(anomalies_file(number)), shard.anomalies_len)?);
         }
         Ok(tables)
     }
@@ -41,6 +43,11 @@ impl Tables {
     /// Everything but the frame spans.
     pub fn meta(&self) -> &Meta {
         &self.meta
+    }
+
+    /// The same, after their folder was moved. Their files are open, and stay what they are.
+    pub(super) fn moved(self, folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), ..self }
     }
 
     /// Where the tables are.
@@ -105,9 +112,10 @@ impl Tables {
     /// All anomalies, with their threads' indexes, in no order.
     pub fn anomalies(&self) -> Result<Vec<(ThreadIndex, Anomaly)>, SpanError> {
         let mut all = Vec::new();
-        for number in 0..self.meta.shards.len() {
+        for (number, file) in self.anomalies.iter().enumerate() {
             let path = self.folder.join(anomalies_file(number));
-            let bytes = fs::read(&path).map_err(SpanError::at(&path))?;
+            let mut bytes = vec![0; file.metadata().map_err(SpanError::at(&path))?.len() as usize];
+            file.read_exact_at(&mut bytes, 0).map_err(SpanError::at(&path))?;
             for raw in bytes.as_chunks::<24>().0 {
                 let word = |at: usize| raw.as_chunks::<8>().0[at];
                 let (thread, kind) = (u64::from_le_bytes(word(0)) as u32, u64::from_le_bytes(word(0)) >> 32);

@@ -24,6 +24,22 @@ fn tables_are_made_once() {
     assert_eq!(names.iter().filter(|name| name.starts_with("derived")).count(), 1, "{names:?}");
 }
 
+/// Several may ask for the first time at once.
+#[test]
+fn tables_that_two_make_at_once_are_good_for_both() {
+    let traced = TracedProgram::trace(&Program::new("recursion.c"));
+    let good = traced.text("spans", &["--limit", "20"]);
+    for _ in 0..10 {
+        fs::remove_dir_all(traced.derived()).unwrap();
+        let ask = || traced.ada("spans", &["--limit", "20"]);
+        let outputs = std::thread::scope(|scope| [(); 3].map(|()| scope.spawn(ask)).map(|it| it.join().unwrap()));
+        for output in outputs {
+            assert_eq!(output.status.code(), Some(0), "{}", run::text(&output.stderr));
+            assert_eq!(run::text(&output.stdout), good);
+        }
+    }
+}
+
 #[test]
 fn another_option_or_another_content_makes_them_anew_without_a_word() {
     let traced = TracedProgram::trace(&Program::new("recursion.c"));
