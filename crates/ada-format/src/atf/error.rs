@@ -15,6 +15,14 @@ pub enum AtfError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// A bundle's directory is not one.
+    #[error("byte {offset}: {reason}")]
+    Bundle {
+        /// Where.
+        offset: u64,
+        /// What is wrong.
+        reason: &'static str,
+    },
     /// The file is of another kind.
     #[error("byte {offset}: magic is {found:?}, expected {expected:?}", found = text(found), expected = text(expected))]
     Magic {
@@ -176,6 +184,7 @@ impl AtfError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::FunctionList { .. } => "bad_function_list",
+            Self::Bundle { .. } => "bad_bundle",
             Self::Magic { .. } => "wrong_magic",
             Self::Endian { .. } => "wrong_endian",
             Self::Version { .. } => "unknown_version",

@@ -7,15 +7,17 @@
 use std::io;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use memmap2::{Mmap, UncheckedAdvice};
 
 use crate::private::open_regular;
 
-/// A file's bytes.
-#[derive(Debug)]
+/// A file's bytes, or a part of them.
+#[derive(Clone, Debug)]
 pub struct Mapping {
-    map: Mmap,
+    map: Arc<Mmap>,
+    part: Range<usize>,
 }
 
 impl Mapping {
@@ -26,11 +28,18 @@ impl Mapping {
         // SAFETY: the map is private to this type, which lends it out as plain bytes. Parsers treat them as
         // untrusted, so that a file that changes underneath can change what they read, but not break them.
         let map = unsafe { Mmap::map(&file)? };
-        Ok(Self { map })
+        Ok(Self { part: 0..map.len(), map: Arc::new(map) })
+    }
+
+    /// A part of it, as if it were a file of its own; none where it does not reach so far.
+    pub(crate) fn part(&self, part: &Range<usize>) -> Option<Self> {
+        self.bytes().get(part.clone())?;
+        let start = self.part.start;
+        Some(Self { map: self.map.clone(), part: start + part.start..start + part.end })
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.map
+        &self.map[self.part.clone()]
     }
 
     /// Gives the pages back. They can still be read, and come back from the file.
@@ -40,7 +49,9 @@ impl Mapping {
         }
         // SAFETY: the mapping is a read-only one of a file, so dropped pages are read again with the same contents;
         // nothing in memory alone is lost. Failure leaves the pages where they are.
-        let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len()) };
+        let _ = unsafe {
+            self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, self.part.start + range.start, range.len())
+        };
     }
 }
 

@@ -8,6 +8,7 @@
 #![doc = include_str!("../../../../docs/formats/atf-v2.md")]
 
 mod block_fault;
+mod bundle;
 mod chunks;
 mod damage;
 mod detail;
@@ -30,6 +31,7 @@ mod session;
 mod store;
 
 pub use block_fault::BlockFault;
+pub use bundle::read_bundle;
 pub use chunks::{EventChunk, EventChunks};
 pub use damage::Damage;
 pub use detail::{DetailFooter, DetailHeader, DetailRecord, DetailView, Records};

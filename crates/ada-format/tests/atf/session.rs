@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use ada_event::{Event, EventKind, ProcessId, ThreadId, TraceNanos};
-use ada_format::atf::{Platform, Session, SessionError, SessionWriter, SyncPolicy};
+use ada_event::{DetailSeq, Event, EventKind, ProcessId, ThreadId, TraceNanos};
+use ada_format::atf::{DetailType, Payload, Platform, Session, SessionError, SessionWriter, SyncPolicy};
 use ada_testkit::atf::{LINUX, NO_DETAIL, calls, detail, event, index, record};
 
 fn writer(output: &Path, pid: u32) -> SessionWriter {
@@ -64,6 +64,68 @@ fn where_writing_failed_the_files_are_counted_again() {
     session.manifest_mut().threads[0].event_count = None;
     session.count_again();
     assert_eq!(session.manifest_mut().threads[0].event_count, Some(1));
+}
+
+/// A finished session with a thread in a folder and 100 small ones, each with an event of 1 + its id; those of even ids
+/// have detail.
+fn small_threads(output: &Path) -> PathBuf {
+    let mut session = writer(output, 7);
+    for id in (0..100).rev() {
+        let event = event_at(u64::from(id) + 1, id);
+        let mut thread = session.small_thread(ThreadId(id)).unwrap();
+        let detail = Payload::Unknown { kind: DetailType(200), bytes: &[id as u8; 9] };
+        match id % 2 {
+            0 => drop(thread.append_with_detail(&event, &detail).unwrap()),
+            _ => drop(thread.append(&event).unwrap()),
+        }
+        session.finish_thread(thread).unwrap();
+    }
+    let mut thread = session.thread(ThreadId(1000)).unwrap();
+    thread.append(&event_at(0, 1000)).unwrap();
+    session.finish_thread(thread).unwrap();
+    let process = session.process_path().to_owned();
+    session.finish().unwrap();
+    process
+}
+
+#[test]
+fn small_threads_share_a_file() {
+    let output = tempfile::tempdir().unwrap();
+    let process = small_threads(output.path());
+    let session = Session::open(&process).unwrap();
+    let expected = [(0, 1000, 0)].into_iter().chain((0..100).map(|id| (u64::from(id) + 1, id, 0)));
+    assert!(merged(&session).into_iter().eq(expected));
+    assert!(kinds(&process).is_empty());
+    for thread in session.threads().filter(|thread| thread.id().0 < 100) {
+        let number = thread.id().0;
+        assert_eq!(thread.detail().is_some(), number % 2 == 0);
+        if let Some(detail) = thread.detail() {
+            let record = detail.record(DetailSeq(0)).unwrap();
+            assert!(matches!(record.payload(), Ok(Payload::Unknown { bytes, .. }) if bytes == [number as u8; 9]));
+        }
+    }
+    let mut names: Vec<_> = fs::read_dir(&process).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["manifest.json", "thread_1000", "threads.atb"]);
+    assert_eq!(session.processes()[0].thread_files().count(), 2);
+}
+
+#[test]
+fn damage_of_what_small_threads_share_is_told() {
+    let output = tempfile::tempdir().unwrap();
+    let process = small_threads(output.path());
+    let bundle = process.join("threads.atb");
+    let whole = fs::read(&bundle).unwrap();
+    // The first member is the last thread's; its magic is behind the bundle's header.
+    let mut changed = whole.clone();
+    changed[16] = b'?';
+    fs::write(&bundle, &changed).unwrap();
+    assert_eq!(kinds(&process)[0], "wrong_magic");
+    assert_eq!(Session::open(&process).unwrap().threads().count(), 100);
+    fs::write(&bundle, &whole[..whole.len() - 1]).unwrap();
+    let found = kinds(&process);
+    assert_eq!((found[0], found.iter().filter(|kind| **kind == "thread_missing").count()), ("bad_bundle", 100));
+    assert_eq!(Session::open(&process).unwrap().threads().count(), 1);
 }
 
 #[test]

@@ -23,17 +23,17 @@ pub fn content_key(process: &Process, timeout_ns: u64) -> u64 {
     for thread in &process.threads {
         let index = thread.index();
         hash.number(thread.id().0.into()).number(index.len()).number(index.fingerprint());
-        // What the files hold has checksums, which are checked where it is read. That somebody has written to them since
-        // is seen by their times.
-        for path in thread.files() {
-            let written = std::fs::metadata(path).map(|it| (it.mtime(), it.mtime_nsec()));
-            let (seconds, nanos) = written.unwrap_or_default();
-            hash.number(seconds.cast_unsigned()).number(nanos.cast_unsigned());
-        }
         if let Some(detail) = thread.detail() {
             hash.number(detail.len()).number(thread.byte_count());
             hash.number(detail.fingerprint());
         }
+    }
+    // What the files hold has checksums, which are checked where it is read. That somebody has written to them since is
+    // seen by their times.
+    for path in process.thread_files() {
+        let written = std::fs::metadata(path).map(|it| (it.mtime(), it.mtime_nsec()));
+        let (seconds, nanos) = written.unwrap_or_default();
+        hash.number(seconds.cast_unsigned()).number(nanos.cast_unsigned());
     }
     hash.0
 }

@@ -37,6 +37,8 @@ pub(crate) const PACKETS_FILE: &str = "packets.heph";
 
 /// A module for all that Heph events describe.
 const MODULE: ModuleId = ModuleId(1);
+/// A lane of so many calls and returns has a folder of its own; the others share a file.
+const LARGE: usize = 4096;
 /// Heph does not know processes.
 const PID: u32 = 1;
 
@@ -209,7 +211,10 @@ impl Read {
         packets: &File,
     ) -> anyhow::Result<()> {
         let mut bytes = Vec::new();
-        let mut writer = session.thread(thread)?;
+        let mut writer = match lane.steps.len() {
+            0..LARGE => session.small_thread(thread)?,
+            _ => session.thread(thread)?,
+        };
         writer.entry_mut().name = Some(name);
         for step in &lane.steps {
             let kept = &self.events[step.event];

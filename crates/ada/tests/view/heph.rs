@@ -187,6 +187,35 @@ fn what_is_no_trace_is_refused_in_one_line() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
 }
 
+/// Ten thousand streams are one file and no folder; one with many events has a folder, and nothing else changes.
+#[test]
+fn lanes_of_a_few_events_share_a_file() {
+    let attributes = [attribute("n", 1, &5_u64.to_be_bytes())];
+    let small = (0..10_000).map(|stream| event((stream, 0, 0), (10, 20), "small", &attributes));
+    let large = (0..3_000).map(|number| event((10_000, number, 0), (u64::from(number), 20_000), "large", &[]));
+    let bytes: Vec<u8> = small.chain(large).flatten().collect();
+    let traced = import(&bytes);
+    let session = std::fs::read_dir(traced.path()).unwrap().next().unwrap().unwrap().path();
+    let process = session.join("pid_1");
+    let mut names: Vec<_> = std::fs::read_dir(&process).unwrap().map(|it| it.unwrap().file_name()).collect();
+    names.sort();
+    let expected = ["functions_1.tsv", "manifest.json", "packets.heph", "thread_10000", "threads.atb"];
+    assert_eq!(names, expected.map(std::ffi::OsString::from));
+    let sql = "SELECT name, count(*) AS n, count(DISTINCT thread_id) AS threads, sum(duration_ns) AS t FROM spans \
+               WHERE type = 'frame' GROUP BY 1 ORDER BY 1";
+    let output = run::ada(["query", traced.path().to_str().unwrap(), sql, "--format", "json"]);
+    let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let sum: u64 = (0..3_000).map(|number| 20_000 - number).sum();
+    let large = serde_json::json!({ "name": "large", "n": 3_000, "threads": 1, "t": sum });
+    assert_eq!(rows, serde_json::json!([large, { "name": "small", "n": 10_000, "threads": 10_000, "t": 100_000 }]));
+    let span = &traced.spans(&["--thread", "77"])[0];
+    assert_eq!(span["attributes"]["heph"]["n"], 5, "{span:#}");
+    let (file, _) = export(&traced, "heph", &[]);
+    assert_eq!(std::fs::read(file).unwrap(), bytes);
+    let verified = run::ada(["atf".as_ref(), "verify".as_ref(), session.as_os_str()]);
+    assert!(verified.status.success(), "{}", run::text(&verified.stdout));
+}
+
 /// Streams, substreams, counters, attributes, epochs, options and the order of arrival are all kept.
 #[test]
 fn what_was_imported_is_exported_byte_for_byte() {

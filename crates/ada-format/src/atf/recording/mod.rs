@@ -3,6 +3,7 @@
 //! At each moment a reader can make sense of what is there: the first manifest is written before the first event,
 //! and says that the session is unfinished.
 
+mod bundle_writer;
 mod detail_writer;
 mod index_writer;
 mod join;
@@ -10,6 +11,7 @@ mod name;
 mod section;
 mod session;
 mod thread;
+mod thread_file;
 
 pub use detail_writer::DetailWriter;
 pub use index_writer::IndexWriter;

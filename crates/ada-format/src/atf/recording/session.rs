@@ -8,8 +8,10 @@ use std::time::SystemTime;
 
 use ada_event::{ProcessId, ThreadId};
 
+use super::bundle_writer::{BundleWriter, SmallThread};
 use super::name::session_name;
 use super::{SyncPolicy, ThreadWriter};
+use crate::atf::bundle::BUNDLE_FILE;
 use crate::atf::{Manifest, Platform, Session, Store, ThreadEntry, ThreadTrace, WriteError};
 use crate::private::{Replacement, create_folder};
 
@@ -24,6 +26,8 @@ pub struct SessionWriter {
     manifest: Manifest,
     is_saved: bool,
     saw_events: bool,
+    /// Made with the first small thread.
+    bundle: Option<BundleWriter>,
 }
 
 impl SessionWriter {
@@ -61,7 +65,7 @@ impl SessionWriter {
         create_folder(&process).map_err(in_file(&process))?;
         let manifest = Manifest::begun(platform, pid);
         let (store, is_saved, saw_events) = (Store::Raw, false, false);
-        Ok(Self { session, process, platform, sync, store, manifest, is_saved, saw_events })
+        Ok(Self { session, process, platform, sync, store, manifest, is_saved, saw_events, bundle: None })
     }
 
     /// The session's folder.
@@ -113,6 +117,13 @@ impl SessionWriter {
         ThreadWriter::create(&self.process, thread, self.platform, self.sync, self.store)
     }
 
+    /// Begins a thread that has so few events that its files are held in memory until they are finished, and then share
+    /// one with others. They are on the disk, and to be found, when the session is finished, and not before.
+    pub fn small_thread(&self, thread: ThreadId) -> Result<ThreadWriter, WriteError> {
+        let path = self.process.join(BUNDLE_FILE);
+        ThreadWriter::small(path, thread, self.platform, self.sync, self.store)
+    }
+
     /// Finishes a thread's files and takes the thread into the manifest; without a count of its events if that fails.
     pub fn finish_thread(&mut self, mut thread: ThreadWriter) -> Result<(), WriteError> {
         let path = thread.path().to_owned();
@@ -132,7 +143,16 @@ impl SessionWriter {
             self.saw_events = true;
         }
         self.manifest.threads.push(finished.entry);
-        Ok(())
+        finished.small.map_or(Ok(()), |small| self.bundle(&small))
+    }
+
+    fn bundle(&mut self, small: &SmallThread) -> Result<(), WriteError> {
+        let path = self.process.join(BUNDLE_FILE);
+        let bundle = match self.bundle.take() {
+            Some(bundle) => bundle,
+            None => BundleWriter::create(&path, self.platform).map_err(in_file(&path))?,
+        };
+        self.bundle.insert(bundle).add(small).map_err(in_file(&path))
     }
 
     /// Has the manifest say of each thread what its files are found to hold: where writing has failed, only these know.
@@ -147,6 +167,10 @@ impl SessionWriter {
 
     /// Writes the manifest of a finished session, and gives the session's folder.
     pub fn finish(mut self) -> Result<PathBuf, WriteError> {
+        if let Some(bundle) = self.bundle.take() {
+            let finished = bundle.finish(self.sync == SyncPolicy::OnFinish);
+            finished.map_err(in_file(&self.process.join(BUNDLE_FILE)))?;
+        }
         self.manifest.finished = Some(true);
         self.save_manifest()?;
         Ok(self.session)

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
 
+use super::bundle_writer::SmallThread;
+use super::thread_file::ThreadFile;
 use super::{DetailWriter, IndexWriter, SyncPolicy};
 use crate::atf::manifest::ThreadEntry;
 use crate::atf::{Payload, Platform, Store, WriteError, X86Captured};
@@ -20,15 +22,18 @@ pub struct ThreadWriter {
     store: Store,
     /// What the manifest will say of it beside its counts.
     entry: ThreadEntry,
-    index: IndexWriter<File>,
+    index: IndexWriter<ThreadFile>,
     /// Made when the first detail record comes: most threads of a selective recording never have one.
-    detail: Option<DetailWriter<File>>,
+    detail: Option<DetailWriter<ThreadFile>>,
+    is_small: bool,
 }
 
 /// What a finished thread leaves for the manifest.
 pub(super) struct FinishedThread {
     pub(super) entry: ThreadEntry,
     pub(super) times: Option<(TraceNanos, TraceNanos)>,
+    /// Its files, where they are in memory.
+    pub(super) small: Option<SmallThread>,
 }
 
 impl ThreadWriter {
@@ -41,12 +46,22 @@ impl ThreadWriter {
     ) -> Result<Self, WriteError> {
         let path = process.join(format!("thread_{thread}"));
         create_folder(&path).map_err(|source| WriteError::File { path: path.clone(), source })?;
-        let index = create(&path.join(store.index_file()), |file| match store {
-            Store::Raw => IndexWriter::begin(file, platform, thread),
-            Store::Packed => IndexWriter::begin_packed(file, platform, thread),
-            Store::Nothing => IndexWriter::begin_without_events(file, platform, thread),
-        })?;
-        Ok(Self { thread, path, platform, sync, store, entry: ThreadEntry::default(), index, detail: None })
+        let index = create(&path.join(store.index_file()), |file| begin_index(file, store, platform, thread))?;
+        let entry = ThreadEntry::default();
+        Ok(Self { thread, path, platform, sync, store, entry, index, detail: None, is_small: false })
+    }
+
+    /// The same in memory, for a bundle at this path.
+    pub(super) fn small(
+        path: PathBuf,
+        thread: ThreadId,
+        platform: Platform,
+        sync: SyncPolicy,
+        store: Store,
+    ) -> Result<Self, WriteError> {
+        let index = begin_index(ThreadFile::memory(), store, platform, thread)?;
+        let entry = ThreadEntry::default();
+        Ok(Self { thread, path, platform, sync, store, entry, index, detail: None, is_small: true })
     }
 
     /// Which thread.
@@ -54,7 +69,7 @@ impl ThreadWriter {
         self.thread
     }
 
-    /// Its folder.
+    /// Its folder, or the bundle that it will be in.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -158,13 +173,14 @@ impl ThreadWriter {
     /// unfinished one.
     pub(super) fn finish(mut self) -> Result<FinishedThread, WriteError> {
         let sync = self.sync;
-        let sync = |file: &mut File| match sync {
+        let sync = |file: &mut ThreadFile| match sync {
             SyncPolicy::Never => Ok(()),
             SyncPolicy::OnFinish => file.sync_data(),
         };
         let has_detail = self.detail.is_some();
+        let mut detail_file = None;
         if let Some(detail) = self.detail {
-            detail.finish_synced(sync)?;
+            detail_file = Some(detail.finish_synced(sync)?);
             self.index.set_has_detail();
         }
         let times = self.index.times();
@@ -178,25 +194,47 @@ impl ThreadWriter {
             Store::Nothing => 2 * 64,
         };
         file.set_len(length)?;
-        if self.sync == SyncPolicy::OnFinish {
+        if self.sync == SyncPolicy::OnFinish && !self.is_small {
             File::open(&self.path)?.sync_all()?;
         }
+        let (thread, store) = (self.thread, self.store);
+        let detail = detail_file.and_then(ThreadFile::into_memory);
+        let small = file.into_memory().map(|index| SmallThread { thread, store, index, detail });
         let entry = ThreadEntry { id: self.thread, has_detail, event_count, ..self.entry };
-        Ok(FinishedThread { entry, times })
+        Ok(FinishedThread { entry, times, small })
     }
 
-    fn detail(&mut self) -> Result<&mut DetailWriter<File>, WriteError> {
+    fn detail(&mut self) -> Result<&mut DetailWriter<ThreadFile>, WriteError> {
         if self.detail.is_none() {
             let begin = |file| match self.store {
                 Store::Raw | Store::Nothing => DetailWriter::begin(file, self.platform, self.thread),
                 Store::Packed => DetailWriter::begin_packed(file, self.platform, self.thread),
             };
-            self.detail = Some(create(&self.path.join(self.store.detail_file()), begin)?);
+            self.detail = Some(match self.is_small {
+                true => begin(ThreadFile::memory())?,
+                false => create(&self.path.join(self.store.detail_file()), begin)?,
+            });
         }
         Ok(self.detail.as_mut().expect("it was just made"))
     }
 }
 
-fn create<T>(path: &Path, begin: impl FnOnce(File) -> io::Result<T>) -> Result<T, WriteError> {
-    create_file(path).and_then(begin).map_err(|source| WriteError::File { path: path.to_owned(), source })
+fn begin_index(
+    file: ThreadFile,
+    store: Store,
+    platform: Platform,
+    thread: ThreadId,
+) -> io::Result<IndexWriter<ThreadFile>> {
+    match store {
+        Store::Raw => IndexWriter::begin(file, platform, thread),
+        Store::Packed => IndexWriter::begin_packed(file, platform, thread),
+        Store::Nothing => IndexWriter::begin_without_events(file, platform, thread),
+    }
+}
+
+fn create<T>(path: &Path, begin: impl FnOnce(ThreadFile) -> io::Result<T>) -> Result<T, WriteError> {
+    create_file(path)
+        .map(ThreadFile::Disk)
+        .and_then(begin)
+        .map_err(|source| WriteError::File { path: path.to_owned(), source })
 }

@@ -4,16 +4,21 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ada_event::{ProcessId, ThreadId};
 
+use super::finding::FileFindings;
 use super::thread::{Caches, file_in};
 use super::{Finding, Problem, Process, SessionError, ThreadTrace};
+use crate::atf::bundle::{BUNDLE_FILE, read_bundle};
+use crate::atf::map::Mapping;
 use crate::atf::{Damage, Manifest, Store};
 use crate::private::open_regular;
 
-/// A manifest has less than a kilobyte for each thread and module; one that is larger than this is something else.
-const LARGEST_MANIFEST: u64 = 64 << 20;
+/// A manifest has some hundred bytes for each thread, of which there may be millions; one that is larger than this is
+/// something else.
+const LARGEST_MANIFEST: u64 = 512 << 20;
 
 /// The subfolders that are named `prefix` and a number, by number.
 pub(super) fn numbered_folders(path: &Path, prefix: &str) -> io::Result<BTreeMap<u32, PathBuf>> {
@@ -48,13 +53,45 @@ pub(super) fn open_process(
     let manifest = open_manifest(&path.join("manifest.json"), findings);
     let mut threads = Vec::new();
     for (&id, folder) in &folders {
-        threads.extend(ThreadTrace::open(folder.clone(), id, caches, findings));
+        threads.extend(ThreadTrace::open(folder, id, caches, findings));
+    }
+    let bundle: Option<Arc<Path>> = Some(path.join(BUNDLE_FILE)).filter(|path| path.exists()).map(Into::into);
+    let mut bundled = BTreeMap::new();
+    if let Some(bundle) = &bundle {
+        open_bundle(bundle, caches, &mut threads, &mut bundled, findings);
+        // A folder's thread comes first, should a bundle have another of its id.
+        threads.sort_by_key(ThreadTrace::id);
+        threads.dedup_by_key(|thread| thread.id());
     }
     if let Some(manifest) = &manifest {
-        compare(&path, manifest, &folders, findings);
+        compare(&path, manifest, &folders, &bundled, findings);
     }
     let pid = pid.or(manifest.as_ref().and_then(|manifest| manifest.pid));
-    Ok(Process { path, pid, manifest, threads })
+    Ok(Process { path, pid, manifest, threads, bundle })
+}
+
+/// Opens the threads of a bundle, and notes of each whether it has detail.
+fn open_bundle(
+    path: &Arc<Path>,
+    caches: &Caches,
+    threads: &mut Vec<ThreadTrace>,
+    bundled: &mut BTreeMap<ThreadId, bool>,
+    findings: &mut Vec<Finding>,
+) {
+    let mut found = FileFindings::new(path, findings);
+    let map = match Mapping::open(path) {
+        Ok(map) => map,
+        Err(error) => return found.push(Problem::Unreadable(error)),
+    };
+    match read_bundle(map.bytes()) {
+        Ok(listed) => {
+            for thread in listed {
+                bundled.insert(thread.thread, thread.detail.is_some());
+                threads.extend(ThreadTrace::bundled(path, &map, &thread, caches, &mut found));
+            }
+        }
+        Err(error) => found.push(Problem::Corrupt(error)),
+    }
 }
 
 fn open_manifest(path: &Path, findings: &mut Vec<Finding>) -> Option<Manifest> {
@@ -74,12 +111,18 @@ fn read_manifest(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.take(LARGEST_MANIFEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST_MANIFEST {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 64 MiB"));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 512 MiB"));
     }
     Ok(bytes)
 }
 
-fn compare(path: &Path, manifest: &Manifest, folders: &BTreeMap<ThreadId, PathBuf>, findings: &mut Vec<Finding>) {
+fn compare(
+    path: &Path,
+    manifest: &Manifest,
+    folders: &BTreeMap<ThreadId, PathBuf>,
+    bundled: &BTreeMap<ThreadId, bool>,
+    findings: &mut Vec<Finding>,
+) {
     let mut found = |path: PathBuf, damage| findings.push(Finding { path, problem: Problem::Damage(damage) });
     if manifest.finished == Some(false) {
         return found(path.join("manifest.json"), Damage::Unfinished);
@@ -87,6 +130,12 @@ fn compare(path: &Path, manifest: &Manifest, folders: &BTreeMap<ThreadId, PathBu
     let listed: BTreeMap<ThreadId, bool> =
         manifest.threads.iter().map(|thread| (thread.id, thread.has_detail)).collect();
     for (&id, &has_detail) in &listed {
+        if let Some(&has) = bundled.get(&id) {
+            if has != has_detail {
+                found(path.join(BUNDLE_FILE), Damage::DetailPresence { listed: has_detail });
+            }
+            continue;
+        }
         let folder = path.join(format!("thread_{id}"));
         if !file_in(&folder, Store::index_file).0.exists() {
             found(folder, Damage::ThreadMissing { thread: id });
@@ -96,6 +145,9 @@ fn compare(path: &Path, manifest: &Manifest, folders: &BTreeMap<ThreadId, PathBu
     }
     for (&thread, folder) in folders.iter().filter(|(id, _)| !listed.contains_key(id)) {
         found(folder.clone(), Damage::ThreadUnlisted { thread });
+    }
+    for &thread in bundled.keys().filter(|id| !listed.contains_key(id)) {
+        found(path.join(BUNDLE_FILE), Damage::ThreadUnlisted { thread });
     }
 }
 

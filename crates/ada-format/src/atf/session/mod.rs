@@ -20,6 +20,7 @@ use ada_event::ProcessId;
 
 use folder::numbered_folders;
 
+use super::bundle::BUNDLE_FILE;
 use super::{EventChunks, Manifest, Merge, SessionError};
 
 /// A session, open for reading. Its files are mapped, so it costs little memory whatever its size.
@@ -41,6 +42,15 @@ pub struct Process {
     pub manifest: Option<Manifest>,
     /// Its threads that could be read, by id.
     pub threads: Vec<ThreadTrace>,
+    /// The file that small threads share.
+    bundle: Option<Arc<Path>>,
+}
+
+impl Process {
+    /// The files that hold its threads.
+    pub fn thread_files(&self) -> impl Iterator<Item = &Path> {
+        self.threads.iter().flat_map(ThreadTrace::files).chain(self.bundle.as_deref())
+    }
 }
 
 impl Session {
@@ -55,7 +65,7 @@ impl Session {
             .map(|(pid, folder)| (Some(ProcessId(pid)), folder))
             .collect();
         if folders.is_empty() {
-            let is_process = path.join("manifest.json").is_file()
+            let is_process = ["manifest.json", BUNDLE_FILE].iter().any(|name| path.join(name).is_file())
                 || !numbered_folders(path, "thread_").map_err(unreadable)?.is_empty();
             if !is_process {
                 return Err(SessionError::NotASession { path: path.to_owned() });

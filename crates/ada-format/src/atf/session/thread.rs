@@ -11,10 +11,11 @@ use super::detail::{DetailFile, ThreadDetail};
 use super::finding::FileFindings;
 use super::index::{EventBlock, IndexFile, ThreadEvents};
 use super::{Finding, Problem};
+use crate::atf::bundle::{BundledThread, Member};
 use crate::atf::chunks::Scratch;
 use crate::atf::map::Mapping;
 use crate::atf::packed::DetailBlock;
-use crate::atf::{AtfError, EventChunks, EventVisitor, Store};
+use crate::atf::{AtfError, Damage, EventChunks, EventVisitor, Store};
 
 /// What random access keeps of packed files, for all threads of a session.
 #[derive(Debug, Default)]
@@ -27,57 +28,104 @@ pub(super) struct Caches {
 #[derive(Debug)]
 pub struct ThreadTrace {
     id: ThreadId,
-    path: PathBuf,
-    pub(super) index_path: PathBuf,
+    place: Place,
     pub(super) index: IndexFile,
-    pub(super) detail: Option<(PathBuf, DetailFile)>,
+    pub(super) detail: Option<DetailFile>,
+}
+
+/// Where a thread's files are.
+#[derive(Debug)]
+enum Place {
+    Folder {
+        index: PathBuf,
+        detail: Option<PathBuf>,
+    },
+    /// In one that they share with others'.
+    Bundle(Arc<Path>),
 }
 
 impl ThreadTrace {
     /// Opens a thread's folder. Without a readable index there is no thread; without readable detail there is. A folder
     /// without either is one whose writer died before it wrote, which is no finding.
-    pub(super) fn open(path: PathBuf, id: ThreadId, caches: &Caches, findings: &mut Vec<Finding>) -> Option<Self> {
-        let (index_path, store) = file_in(&path, Store::index_file);
-        let (detail_path, detail_store) = file_in(&path, Store::detail_file);
+    pub(super) fn open(path: &Path, id: ThreadId, caches: &Caches, findings: &mut Vec<Finding>) -> Option<Self> {
+        let (index_path, store) = file_in(path, Store::index_file);
+        let (detail_path, detail_store) = file_in(path, Store::detail_file);
         if !index_path.exists() && !detail_path.exists() {
             return None;
         }
-        let read_index = |map| match store {
-            Store::Packed => IndexFile::packed(map, caches.events.clone()),
-            Store::Raw | Store::Nothing => IndexFile::raw(map),
-        };
-        let index = open(&index_path, findings, read_index, IndexFile::is_settled)?;
-        let mut found = FileFindings::new(&index_path, findings);
-        index.damage().iter().for_each(|damage| found.damage(damage.clone()));
-        drop(found);
-        let read_detail = |map| match detail_store {
-            Store::Packed => DetailFile::packed(map, caches.records.clone()),
-            Store::Raw | Store::Nothing => DetailFile::raw(map),
-        };
+        let index = open(&index_path, findings, |map| read_index(map, store, caches), IndexFile::is_settled)?;
+        add_damage(&index_path, index.damage(), findings);
         let detail = match detail_path.exists() {
-            true => open(&detail_path, findings, read_detail, DetailFile::is_settled),
+            true => {
+                let read = |map| read_detail(map, detail_store, caches);
+                open(&detail_path, findings, read, DetailFile::is_settled)
+            }
             false => None,
         };
         if let Some(detail) = &detail {
-            let mut found = FileFindings::new(&detail_path, findings);
-            detail.damage().iter().for_each(|damage| found.damage(damage.clone()));
+            add_damage(&detail_path, detail.damage(), findings);
         }
-        Some(Self { id, path, index_path, index, detail: detail.map(|detail| (detail_path, detail)) })
+        let place = Place::Folder { index: index_path, detail: detail.is_some().then_some(detail_path) };
+        Some(Self { id, place, index, detail })
     }
 
-    /// The id in the folder's name.
+    /// Opens a thread of a bundle.
+    pub(super) fn bundled(
+        path: &Arc<Path>,
+        bundle: &Mapping,
+        thread: &BundledThread,
+        caches: &Caches,
+        found: &mut FileFindings<'_>,
+    ) -> Option<Self> {
+        let part = |member: &Member| bundle.part(&member.bytes);
+        let index = match read_index(part(&thread.index)?, thread.index.store, caches) {
+            Ok(index) => index,
+            Err(error) => {
+                found.push(Problem::Corrupt(error));
+                return None;
+            }
+        };
+        let detail = thread.detail.as_ref().and_then(|member| Some(read_detail(part(member)?, member.store, caches)));
+        let detail = match detail.transpose() {
+            Ok(detail) => detail,
+            Err(error) => {
+                found.push(Problem::Corrupt(error));
+                None
+            }
+        };
+        let damage = index.damage().iter().chain(detail.iter().flat_map(DetailFile::damage));
+        damage.for_each(|damage| found.damage(damage.clone()));
+        Some(Self { id: thread.thread, place: Place::Bundle(path.clone()), index, detail })
+    }
+
+    /// The id in the folder's name, or in the bundle's directory.
     pub fn id(&self) -> ThreadId {
         self.id
     }
 
-    /// The thread's folder.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The files of the thread alone, index first; none where it is part of a bundle.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let files = match &self.place {
+            Place::Folder { index, detail } => [Some(index), detail.as_ref()],
+            Place::Bundle(_) => [None, None],
+        };
+        files.into_iter().flatten().map(PathBuf::as_path)
     }
 
-    /// The thread's files, index first.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        [Some(&self.index_path), self.detail.as_ref().map(|(path, _)| path)].into_iter().flatten().map(PathBuf::as_path)
+    /// The file that holds its events.
+    pub(super) fn index_path(&self) -> &Path {
+        match &self.place {
+            Place::Folder { index, .. } => index,
+            Place::Bundle(path) => path,
+        }
+    }
+
+    /// The file that holds its detail.
+    pub(super) fn detail_path(&self) -> &Path {
+        match &self.place {
+            Place::Folder { index, detail } => detail.as_ref().unwrap_or(index),
+            Place::Bundle(path) => path,
+        }
     }
 
     /// The form of the index file.
@@ -95,7 +143,7 @@ impl ThreadTrace {
 
     /// The detail records, if there is a readable file of them.
     pub fn detail(&self) -> Option<ThreadDetail<'_>> {
-        self.detail.as_ref().map(|(_, file)| file.view())
+        self.detail.as_ref().map(DetailFile::view)
     }
 
     /// How many events the index file has.
@@ -105,7 +153,7 @@ impl ThreadTrace {
 
     /// Bytes of the events and of the detail records, in the raw form.
     pub fn byte_count(&self) -> u64 {
-        let detail = self.detail.as_ref().map_or(0, |(_, file)| file.record_bytes());
+        let detail = self.detail.as_ref().map_or(0, DetailFile::record_bytes);
         self.index.len() * Event::SIZE as u64 + detail
     }
 
@@ -128,7 +176,7 @@ impl ThreadTrace {
 
     /// Gives back the pages that random access has touched.
     pub fn release(&self) {
-        for map in [Some(self.index.map()), self.detail.as_ref().map(|(_, file)| file.map())].into_iter().flatten() {
+        for map in [Some(self.index.map()), self.detail.as_ref().map(DetailFile::map)].into_iter().flatten() {
             map.release(0..map.bytes().len());
         }
     }
@@ -142,6 +190,25 @@ pub(super) fn file_in(folder: &Path, name: impl Fn(Store) -> &'static str) -> (P
         raw if raw.exists() || !packed.exists() => (raw, Store::Raw),
         _ => (packed, Store::Packed),
     }
+}
+
+fn read_index(map: Mapping, store: Store, caches: &Caches) -> Result<IndexFile, AtfError> {
+    match store {
+        Store::Packed => IndexFile::packed(map, caches.events.clone()),
+        Store::Raw | Store::Nothing => IndexFile::raw(map),
+    }
+}
+
+fn read_detail(map: Mapping, store: Store, caches: &Caches) -> Result<DetailFile, AtfError> {
+    match store {
+        Store::Packed => DetailFile::packed(map, caches.records.clone()),
+        Store::Raw | Store::Nothing => DetailFile::raw(map),
+    }
+}
+
+fn add_damage(path: &Path, damage: &[Damage], findings: &mut Vec<Finding>) {
+    let mut found = FileFindings::new(path, findings);
+    damage.iter().for_each(|damage| found.damage(damage.clone()));
 }
 
 /// How often a file is opened again that seems to be just being written.

@@ -33,7 +33,7 @@ impl Session {
 }
 
 fn verify_index(thread: &ThreadTrace, list: &mut Vec<Finding>, progress: &mut impl FnMut(u64)) {
-    let mut found = FileFindings::new(&thread.index_path, list);
+    let mut found = FileFindings::new(thread.index_path(), list);
     let mut links = DetailLinks::new(thread);
     let mut feed =
         |check: &mut IndexCheck, first: EventSeq, events: &[[u8; Event::SIZE]], found: &mut FileFindings<'_>| {
@@ -119,7 +119,8 @@ impl<'a> DetailLinks<'a> {
 }
 
 fn verify_detail(thread: &ThreadTrace, list: &mut Vec<Finding>, progress: &mut impl FnMut(u64)) {
-    let Some((path, file)) = &thread.detail else { return };
+    let Some(file) = &thread.detail else { return };
+    let path = thread.detail_path();
     let mut found = FileFindings::new(path, list);
     let index = thread.index();
     match file {
@@ -215,7 +216,7 @@ fn verify_counts(process: &Process, list: &mut Vec<Finding>) {
         if let (Some(listed), Some(found)) = (entry.event_count, thread.map(ThreadTrace::event_count))
             && listed != found
         {
-            let path = thread.map_or_else(|| process.path.clone(), |thread| thread.index_path.clone());
+            let path = thread.map_or_else(|| process.path.clone(), |thread| thread.index_path().to_owned());
             list.push(Finding { path, problem: Problem::Damage(Damage::EventCount { listed, found }) });
         }
     }
