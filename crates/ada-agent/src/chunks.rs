@@ -253,6 +253,7 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         header.drained.store(0, Ordering::Relaxed);
         header.forked_by.store((*state).forked_by, Ordering::Relaxed);
         header.exit_status.store(0, Ordering::Relaxed);
+        header.has_thread_result.store(0, Ordering::Relaxed);
         if lane == Lane::Index {
             (*state).lost = 0;
         }

@@ -45,6 +45,14 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
         }
         return;
     }
+    if has_role(probe, Role::ThreadEnd) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            note_result(state);
+            publish_plain(record);
+        }
+        return;
+    }
     if let Some(call) = kernel_call(probe, registers) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -180,6 +188,24 @@ unsafe fn note_exit(state: *mut ThreadState, status: u32) {
     // A child of vfork runs as its parent's thread.
     if let Some(chunk) = chunks::chunk_of(position).filter(|_| syscall::process() == process) {
         pool().header(chunk).exit_status.store(status & 0xff | IS_EXITING, Ordering::Relaxed);
+    }
+}
+
+/// Leaves word of what the thread is about to end with.
+///
+/// # Safety
+/// `state` is the calling thread's own, and it is in the C library's function for that.
+unsafe fn note_result(state: *mut ThreadState) {
+    let distance = process_block().thread_result_distance.load(Ordering::Relaxed);
+    // SAFETY: the caller's promise.
+    let position = unsafe { (*state).index_position };
+    if let Some(chunk) = chunks::chunk_of(position).filter(|_| distance != 0) {
+        let pool = pool();
+        let header = pool.header(chunk);
+        // SAFETY: a word of the calling thread's own descriptor, which the C library has just used.
+        let result = unsafe { (arch::thread_pointer().wrapping_add(distance) as *const u64).read_volatile() };
+        header.thread_result.store(result, Ordering::Relaxed);
+        header.has_thread_result.store(1, Ordering::Relaxed);
     }
 }
 

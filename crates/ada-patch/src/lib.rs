@@ -39,7 +39,7 @@ pub mod verdict;
 mod x86_64;
 
 pub use ada_ring::AgentEntries;
-pub use arch::{CodeFacts, Displaced, Relays, errno_place, futex_call};
+pub use arch::{CodeFacts, Displaced, Relays, errno_place, futex_call, thread_result_distance};
 pub use arena::{Arena, ArenaError};
 pub use code_scan::CodeScan;
 pub use displaced_exit::DisplacedExit;

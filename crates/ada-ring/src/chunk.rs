@@ -109,6 +109,10 @@ pub struct ChunkHeader {
     pub holds_old_detail: AtomicU32,
     /// What the process is about to exit with, with [`IS_EXITING`]; 0 before.
     pub exit_status: AtomicU32,
+    /// 1 where the thread is about to end, …
+    pub has_thread_result: AtomicU32,
+    /// … and with what.
+    pub thread_result: AtomicU64,
 }
 
 impl ChunkHeader {

@@ -286,6 +286,8 @@ pub enum Role {
     Usual = 7,
     /// Only the call is of interest: its return, which may come late, on another thread or never, is recorded as any other.
     CallOnly = 8,
+    /// The calling thread ends: what it ends with is kept, and nothing of the call.
+    ThreadEnd = 9,
 }
 
 impl Probe {

@@ -19,6 +19,8 @@ pub struct ThreadInfo {
     pub tid: Option<ThreadId>,
     /// The first 16 bytes of the name that it had when the recording began, if that is known.
     pub name: Option<[u64; 2]>,
+    /// What was in its descriptor when it, or its process, was about to end.
+    pub exit_value: Option<u64>,
     /// Whether its process ran already when the recording began: then the thread may have, too, even at depth 0.
     pub is_attached: bool,
     /// Whether it is the one that the process began with.

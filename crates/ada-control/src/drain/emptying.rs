@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use ada_format::atf::HexAddr;
 use ada_ring::chunk::IS_EXITING;
 use ada_ring::{ChunkReader, ChunkState, shadow_stack};
 
@@ -87,6 +88,12 @@ impl Drain {
             let status = header.exit_status.load(Ordering::Relaxed);
             if status & IS_EXITING != 0 {
                 self.processes.saw_exit_call(pending.pid, (status & !IS_EXITING) as i32);
+            }
+            if self.failure.is_none()
+                && header.has_thread_result.load(Ordering::Relaxed) != 0
+                && let Ok(thread) = files.thread(pending.pid, pending.tid)
+            {
+                thread.entry_mut().exit_value = Some(HexAddr(header.thread_result.load(Ordering::Relaxed)));
             }
             self.writer.figures.index.dumps += 1;
             self.returns.free(&pool, pending.chunk, used, has_holes && !ended);

@@ -14,7 +14,7 @@ use ada_process::maps::{LoadedFile, Mapping};
 use crate::error::ControlError;
 use crate::install::arena_list;
 use crate::install::crash_handlers::SignalFacts;
-use crate::install::errno;
+use crate::install::thread_words;
 use crate::install::filled_images::{Filled, FilledImage, room_for};
 use crate::install::go_runtime::GoRuntime;
 use crate::install::near_room::{add_mapping, map_near};
@@ -159,7 +159,7 @@ impl Installer {
             }
             module.verdicts = verdicts.into();
         }
-        errno::note(remote, self.process_block, &module);
+        thread_words::note(remote, self.process_block, &module);
         let number = self.list(remote, image.arena.code(shift))?;
         self.announce_go(remote, &module)?;
         let written = Written { image: image.clone(), shift, front, number, is_whole: false };
@@ -258,7 +258,7 @@ impl Installer {
             let number = self.list(remote, arena.code(Shift(0)))?;
             let mut module = Module::new(self.program, id, first_function, image);
             module.captured = Arc::new(captured);
-            errno::note(remote, self.process_block, &module);
+            thread_words::note(remote, self.process_block, &module);
             self.announce_go(remote, &module)?;
             modules.push(module.in_program(self.program, module.file.clone()));
             let (file, front, signals) = (module.file.clone(), arena.first_front(), SignalFacts::of(&module));

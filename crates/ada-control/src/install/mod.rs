@@ -4,7 +4,6 @@
 mod agent_image;
 pub(crate) mod arena_list;
 pub(crate) mod crash_handlers;
-mod errno;
 pub(crate) mod filled_images;
 pub(crate) mod function_numbers;
 mod go_runtime;
@@ -26,3 +25,4 @@ pub(crate) mod site_table;
 pub(crate) mod sites;
 mod switch_arenas;
 pub(crate) mod target_memory;
+mod thread_words;

@@ -13,6 +13,8 @@ pub(crate) struct CapturedFunctions {
     pub(super) futexes: BTreeMap<usize, FutexFunction>,
     /// Where the image keeps `errno`, if it is the C library.
     pub(crate) errno: Option<ErrnoPlace>,
+    /// How far what a thread ends with is from its thread pointer, if the image is the C library.
+    pub(crate) thread_result: Option<u64>,
 }
 
 pub(super) struct CapturedFunction {

@@ -76,14 +76,16 @@ impl Values {
         functions: &FunctionTable,
     ) -> CapturedFunctions {
         let futexes = futex_functions(path, functions);
+        let thread_result = thread_result_distance(path, functions);
         if self.choice == CapturedValues::None {
-            return CapturedFunctions { futexes, ..CapturedFunctions::default() };
+            return CapturedFunctions { futexes, thread_result, ..CapturedFunctions::default() };
         }
         if is_c_library(&file_name(path)) {
             let known = (0..functions.len()).filter_map(|index| Some((index, self.known(functions, index)?)));
-            return CapturedFunctions { by_index: known.collect(), futexes, errno: errno_place(path, functions) };
+            let errno = errno_place(path, functions);
+            return CapturedFunctions { by_index: known.collect(), futexes, errno, thread_result };
         }
-        CapturedFunctions { by_index: self.declared(path, build_id, functions), futexes, errno: None }
+        CapturedFunctions { by_index: self.declared(path, build_id, functions), futexes, errno: None, thread_result }
     }
 
     /// A function of the C library.
@@ -182,9 +184,25 @@ fn file_name(path: &Path) -> String {
 }
 
 fn errno_place(path: &Path, functions: &FunctionTable) -> Option<ErrnoPlace> {
-    let index = ERRNO_LOCATION.into_iter().find_map(|name| functions.find(name))?;
+    told_by_code(path, functions, &ERRNO_LOCATION, ada_patch::errno_place)
+}
+
+/// Of a C library that has the call by which threads end.
+fn thread_result_distance(path: &Path, functions: &FunctionTable) -> Option<u64> {
+    functions.find(probes::THREAD_END)?;
+    told_by_code(path, functions, &["pthread_exit", "__pthread_exit"], ada_patch::thread_result_distance)
+}
+
+/// What the code of the first function that there is of these tells.
+fn told_by_code<T>(
+    path: &Path,
+    functions: &FunctionTable,
+    names: &[&str],
+    tell: impl Fn(&[u8], ImageOffset) -> Option<T>,
+) -> Option<T> {
+    let index = names.iter().find_map(|name| functions.find(name))?;
     let start = functions.functions().get(index)?.start;
     let file = ImageFile::open(path).ok()?;
     let image = Image::parse(file.bytes()).ok()?;
-    ada_patch::errno_place(image.code_range_at(start)?.bytes_from(start)?, start)
+    tell(image.code_range_at(start)?.bytes_from(start)?, start)
 }

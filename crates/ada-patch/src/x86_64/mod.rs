@@ -16,6 +16,7 @@ mod relays;
 mod site;
 mod stack_check;
 mod stub;
+mod thread_result;
 
 pub use code_facts::CodeFacts;
 pub(crate) use code_reads::CodeReads;
@@ -33,6 +34,7 @@ pub use relays::Relays;
 pub(crate) use site::{Site, stack_check};
 pub(crate) use stack_check::{branch_targets, leaves_by_jump, stack_check_bytes};
 pub(crate) use stub::{External, SharedCode, StubTemplate, stub_bytes};
+pub use thread_result::thread_result_distance;
 
 /// Why code could not be assembled.
 pub(crate) type AssemblyError = iced_x86::IcedError;

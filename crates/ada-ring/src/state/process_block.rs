@@ -50,6 +50,8 @@ pub struct ProcessBlock {
     pub handlers_busy: AtomicU32,
     /// How far a thread's `errno` is from its thread pointer; 0 where that is not known.
     pub errno_distance: AtomicU64,
+    /// How far what a thread ends with is from its thread pointer; 0 where that is not known.
+    pub thread_result_distance: AtomicU64,
     /// 1 where functions of Go are hooked: stacks are moved, and no address of ada's may ever lie on them.
     pub goroutines: AtomicU64,
     /// How many calls were open when the process was attached to: see [`super::OpenFrame`]; …

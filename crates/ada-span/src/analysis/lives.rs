@@ -65,6 +65,7 @@ impl LifeFinder<'_> {
                     handle: info.handle,
                     tid: info.tid,
                     name: info.name,
+                    exit_value: info.exit_value,
                     routine: routine_begun_before(self.tables, thread, self.traits, first_time, self.attached_time)?
                         .or_else(|| self.routine_of_open_calls(&before, first_time)),
                     is_midway: !is_cut,
@@ -91,6 +92,8 @@ impl LifeFinder<'_> {
                     handle: info.handle.or_else(|| of_life.handed_to_start(self.source, thread)),
                     tid: info.tid,
                     name: info.name.filter(|_| is_midway),
+                    // Of an id that was used again, the last thread has left it.
+                    exit_value: info.exit_value.filter(|_| next.is_none()),
                     routine: match of_life.routine() {
                         Some(routine) => Some(self.whole(thread, routine, until)?),
                         None => None,

@@ -76,6 +76,8 @@ fn life_span(life: &ThreadLife, ending: &Ending) -> PthreadSpan {
     let routine = life.routine;
     let start = routine.map_or(life.ready_time, |routine| routine.start);
     let result = routine.and_then(|routine| routine.result).filter(|_| ending.how == ThreadEnd::Return);
+    let has_ended = matches!(ending.how, ThreadEnd::Return | ThreadEnd::Exit | ThreadEnd::Cancel);
+    let left = life.exit_value.filter(|_| has_ended && life.teardown.is_some());
     PthreadSpan {
         name_low,
         name_high,
@@ -93,7 +95,7 @@ fn life_span(life: &ThreadLife, ending: &Ending) -> PthreadSpan {
         routine_address: routine.and_then(|routine| routine.address),
         argument: routine.and_then(|routine| routine.argument).unwrap_or(NONE),
         end_how: ending.how as u64,
-        exit_value: result.unwrap_or(NONE),
+        exit_value: result.or(left).unwrap_or(NONE),
         ..PthreadSpan::default()
     }
 }
@@ -149,10 +151,10 @@ fn add_endings(spans: &mut [PthreadSpan], indexes: &Lives, calls: &[ThreadCall])
                     let outcome = Outcome { is_uncertain: true, ..Outcome::new(Status::Exited, Reason::None) };
                     span.outcome = outcome.to_byte().into();
                 }
-                if span.exit_value == NONE
+                let is_int = call.role == Role::ThreadJoinInt;
+                if (span.exit_value == NONE || is_int)
                     && let Some(value) = call.word()
                 {
-                    let is_int = call.role == Role::ThreadJoinInt;
                     span.exit_value = if is_int { u64::from(value as u32) } else { value };
                 }
             }

@@ -50,6 +50,8 @@ pub(crate) struct ThreadLife {
     pub(crate) tid: Option<ThreadId>,
     /// The name that it had when it was first seen.
     pub(crate) name: Option<[u64; 2]>,
+    /// What was in its descriptor when it, or the process, was about to end.
+    pub(crate) exit_value: Option<u64>,
     pub(crate) routine: Option<Routine>,
     /// Whether it was there before the recording, so that its creation is not in the trace.
     pub(crate) is_midway: bool,

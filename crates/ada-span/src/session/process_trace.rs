@@ -32,6 +32,7 @@ impl ProcessSource for ProcessTrace<'_> {
                 handle: entry.and_then(|entry| entry.handle).map(|handle| handle.0),
                 tid: entry.and_then(|entry| entry.tid),
                 name: entry.and_then(|entry| entry.name.as_deref()).map(name_words),
+                exit_value: entry.and_then(|entry| entry.exit_value).map(|value| value.0),
                 is_attached: manifest.is_some_and(|manifest| manifest.attached),
                 is_first: first.is_some_and(|first| first.id() == thread.id()),
             }

@@ -65,6 +65,20 @@ fn threads_of_static_programs_bear_the_names_of_their_routines() {
     assert_eq!(ends(&threads(&traced)), vec![end("body", "exited unwind", "pthread_exit"); 10]);
 }
 
+/// What threads end with is known without registers, whether or not somebody asks for it; of main nothing is said.
+#[test]
+fn threads_tell_what_they_ended_with() {
+    for flags in [&[][..], &["-static"]] {
+        let traced = TracedProgram::trace(&Program::new("exit_values.c").flags(flags));
+        let spans = threads(&traced);
+        let told: Vec<_> = spans.iter().map(|span| (&span["name"], &span["exit_value"])).collect();
+        let expected = serde_json::json!([["returning", "0x6b"], ["leaving", "0xd1"], ["detached", "0x137"]]);
+        assert_eq!(serde_json::json!(told), expected, "{flags:?}");
+        let values = traced.json("query", &["SELECT count(exit_value) AS n FROM threads"]);
+        assert_eq!(values[0]["n"], 3, "{flags:?}");
+    }
+}
+
 #[test]
 fn handlers_that_catch_the_end_of_a_thread_and_throw_it_on_do_not_hide_it() {
     let traced = TracedProgram::trace(&Program::new("rethrown_end.cpp"));

@@ -231,6 +231,7 @@ impl SessionFiles {
                     let known = writer.entry_mut();
                     (known.tid, known.handle) = (entry.tid, entry.handle);
                     known.name.clone_from(&entry.name);
+                    known.exit_value = entry.exit_value;
                 }
                 writer.append_thread(thread)?;
                 if last.get(&(pid, thread.id())) == Some(&number) {

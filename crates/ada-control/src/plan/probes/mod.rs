@@ -70,6 +70,9 @@ fn rows() -> impl Iterator<Item = &'static Probe> {
     [SYSTEM, swift::PROBES, dispatch::PROBES, go::PROBES, waits::PROBES].into_iter().flatten()
 }
 
+/// What glibc calls first when a thread ends, and when the process does.
+pub(super) const THREAD_END: &str = "__call_tls_dtors";
+
 const SYSTEM: &[Probe] = &[
     // Threads. Of a new one: whether it starts detached (glibc's attribute flags), and the entry function of a C++
     // `std::thread` (its state's virtual function) and of a Rust thread (its boxed closure's). Back: its handle.
@@ -92,6 +95,8 @@ const SYSTEM: &[Probe] = &[
     probe("pthread_exit", &[], &[]),
     probe("thrd_exit", &[], &[]),
     probe("pthread_cancel", &[], &[]),
+    // What a thread ends with lies in its descriptor by then.
+    Probe { role: Role::ThreadEnd, ..probe(THREAD_END, &[], &[]) },
     probe("pthread_setname_np", &[Read::words(Base::Argument2, 0, 2)], &[]),
     // Other programs: where they are, and what a process says at its end.
     exec("execve", &[Read::words(Base::Argument1, 0, 8)]),
@@ -160,7 +165,7 @@ pub(crate) fn of_futex_call(call: FutexCall) -> (Option<u32>, &'static str) {
 pub(crate) fn probed(number: u32, is_glibc: bool) -> Probed {
     let row = rows().nth(number as usize);
     let guard = row.filter(|_| is_glibc).and_then(|row| row.guard);
-    let is_call_only = row.is_some_and(|row| row.role == Role::CallOnly);
+    let is_call_only = row.is_some_and(|row| matches!(row.role, Role::CallOnly | Role::ThreadEnd));
     Probed { number, guard, part: if is_call_only { AgentPart::CallOnly } else { AgentPart::BothEnds } }
 }
 
@@ -171,7 +176,7 @@ pub(crate) fn is_signal_action(functions: &FunctionTable, index: usize) -> bool 
 
 /// Whether the agent acts on calls of a function, and does not only keep what it sees.
 pub(crate) fn is_relied_on(functions: &FunctionTable, index: usize) -> bool {
-    !matches!(role_of(functions, index), Role::None | Role::CallOnly)
+    !matches!(role_of(functions, index), Role::None | Role::CallOnly | Role::ThreadEnd)
 }
 
 fn role_of(functions: &FunctionTable, index: usize) -> Role {

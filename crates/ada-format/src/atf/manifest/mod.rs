@@ -145,6 +145,9 @@ pub struct ThreadEntry {
     /// The thread's name, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// What was in the thread's descriptor when it, or its process, was about to end: what it ended with, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_value: Option<HexAddr>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
