@@ -52,11 +52,14 @@ impl Target {
 
     /// A program that says when it is ready.
     pub(super) fn ready(program: &'static str) -> Self {
-        let mut target = Self::new(program);
+        Self::new(program).when_ready()
+    }
+
+    fn when_ready(mut self) -> Self {
         let mut line = String::new();
-        target.stdout.read_line(&mut line).unwrap();
+        self.stdout.read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
-        target
+        self
     }
 
     /// A program with arguments.
@@ -69,7 +72,7 @@ impl Target {
         let program = Program::new(program).build();
         let mut command = Command::new(&program);
         command.uid(NOBODY).gid(NOBODY);
-        Self::start_command(command, program)
+        Self::start_command(command, program).when_ready()
     }
 
     fn start(program: PathBuf, arguments: &[&str]) -> Self {

@@ -26,7 +26,6 @@ mod signals;
 mod stored;
 mod survival;
 mod symbols;
-mod terminal;
 mod threads;
 pub(crate) mod tracing;
 mod unwinding;
