@@ -50,10 +50,6 @@ impl Entry {
             let [alone, traced] = [&alone, &traced].map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
             return complain(format!("stdout differs\n-- alone\n{alone:.2000}\n-- traced\n{traced:.2000}"));
         }
-        let (own, said) = (without_ada(&alone.stderr), without_ada(&traced.stderr));
-        if own != said {
-            return complain(format!("stderr differs\n-- alone\n{own:.2000}\n-- traced\n{said:.2000}"));
-        }
         match events {
             Some(events) if events >= self.floor => Ok(()),
             _ => complain(format!("{events:?} events, {} or more expected\n{words}", self.floor)),
@@ -77,12 +73,6 @@ impl Entry {
 
 fn code(output: &Output) -> Option<i32> {
     output.status.code().or(output.status.signal().map(|signal| 128 + signal))
-}
-
-/// What a program said on stderr, without the lines that ada adds.
-fn without_ada(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    text.split_inclusive('\n').filter(|line| !line.starts_with("ada: ")).collect()
 }
 
 /// The number in ada's summary that stands before some words.
