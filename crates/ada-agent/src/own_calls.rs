@@ -2,8 +2,8 @@
 
 use crate::arch::SECCOMP_ARCHITECTURE;
 use crate::arch::number::{
-    CLOCK_GETTIME, CLOSE, FUTEX, GETPID, GETTID, MADVISE, MMAP, MPROTECT, MREMAP, MUNMAP, NANOSLEEP, OPENAT,
-    PROCESS_VM_READV, RT_SIGACTION, RT_SIGPROCMASK, RT_SIGRETURN, RT_TGSIGQUEUEINFO, SIGALTSTACK, TGKILL,
+    CLOCK_GETTIME, CLOSE, FUTEX, GETPID, GETTID, MADVISE, MEMFD_CREATE, MMAP, MPROTECT, MREMAP, MUNMAP, NANOSLEEP,
+    OPENAT, PROCESS_VM_READV, RT_SIGACTION, RT_SIGPROCMASK, RT_SIGRETURN, RT_TGSIGQUEUEINFO, SIGALTSTACK, TGKILL,
 };
 use crate::bpf::Judged;
 
@@ -15,6 +15,8 @@ const LOG: u32 = 0x7ffc_0000;
 pub const FOR_CRASHES: [u64; 6] = [RT_SIGACTION, RT_SIGRETURN, RT_TGSIGQUEUEINFO, TGKILL, GETPID, GETTID];
 /// What the recorder has a process do to put the agent into it.
 pub const FOR_INSTALLING: [u64; 5] = [OPENAT, CLOSE, MMAP, MUNMAP, MADVISE];
+/// The same where the process runs already.
+pub const FOR_ATTACHING: [u64; 6] = [MEMFD_CREATE, CLOSE, MMAP, MUNMAP, MADVISE, RT_SIGACTION];
 
 /// A bit for each system call, by number.
 pub type CallSet = [u64; 8];
@@ -24,7 +26,7 @@ const OWN_PROCESS: u64 = u64::MAX;
 /// Stands for an address, which filters cannot look behind.
 const ADDRESS: u64 = 0x7fff_f7ff_0000;
 
-/// What the agent asks of the kernel, as it asks it.
+/// What the agent asks of the kernel, as it asks it, and what the recorder has a process ask.
 const CALLS: &[(u64, [u64; 6])] = &[
     (CLOSE, [5, 0, 0, 0, 0, 0]),
     (MMAP, [ADDRESS, 4096, 3, 0x10_4022, u64::MAX, 0]),
@@ -45,6 +47,7 @@ const CALLS: &[(u64, [u64; 6])] = &[
     (OPENAT, [u64::MAX - 99, ADDRESS, 0x8_0002, 0, 0, 0]),
     (RT_TGSIGQUEUEINFO, [OWN_PROCESS, 1, 11, ADDRESS, 0, 0]),
     (PROCESS_VM_READV, [OWN_PROCESS, ADDRESS, 1, ADDRESS, 1, 0]),
+    (MEMFD_CREATE, [ADDRESS, 3, 0, 0, 0, 0]),
 ];
 /// Other forms of the same.
 const FURTHER: &[(u64, [u64; 6])] = &[

@@ -27,6 +27,8 @@ mod drain;
 mod error;
 mod follow;
 pub mod function_pattern;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzed;
 mod install;
 mod launch;
 pub mod live;

@@ -17,9 +17,11 @@ mod error;
 pub mod export;
 mod exported;
 pub mod findings;
+mod fleet;
 mod function_pattern;
 #[allow(unsafe_code, reason = "one call of SQLite's")]
 mod heap;
+mod hive;
 pub mod lens;
 mod limits;
 mod mistake;

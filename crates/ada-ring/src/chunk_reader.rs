@@ -26,11 +26,7 @@ impl<'p> ChunkReader<'p> {
     /// The same for a chunk of the detail lane, whose records have this size.
     pub fn begin_with_stride(pool: &'p Pool, chunk: usize, stride: usize) -> Option<Self> {
         let header = pool.header(chunk);
-        // SeqCst pairs with `Pool::reclaim_oldest`: either the owner sees the flag, or we see the changed state.
-        header.reader_busy.store(1, Ordering::SeqCst);
-        let state = pool.control().chunks[chunk].load(Ordering::SeqCst);
-        if state != ChunkState::Active as u32 && state != ChunkState::Full as u32 {
-            header.reader_busy.store(0, Ordering::Release);
+        if !pool.handover(chunk).begin_reading() {
             return None;
         }
         let at = header.drained.load(Ordering::Relaxed) as usize;
@@ -137,7 +133,8 @@ impl<'p> ChunkReader<'p> {
     }
 
     /// Stops reading, and keeps the chunk for the drain: its owner does not take it back. False where it is not in this
-    /// state.
+    /// state, or where its owner looks at this moment whether somebody reads: then it is still the owner's.
+    #[must_use]
     pub fn keep(self, from: ChunkState) -> bool {
         self.pool.change(self.chunk, from, ChunkState::Draining)
     }
@@ -167,7 +164,7 @@ impl Drop for ChunkReader<'_> {
     fn drop(&mut self) {
         let header = self.pool.header(self.chunk);
         header.drained.store(self.at as u64, Ordering::Relaxed);
-        header.reader_busy.store(0, Ordering::Release);
+        self.pool.handover(self.chunk).end_reading();
     }
 }
 

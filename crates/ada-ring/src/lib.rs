@@ -23,6 +23,7 @@ mod counter_blocks;
 pub mod counters;
 pub mod crash;
 pub mod detail;
+pub mod handover;
 pub mod marks;
 pub mod origins;
 pub mod pool;

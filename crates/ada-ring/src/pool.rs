@@ -13,10 +13,11 @@
 //! they have, however many they are, and none may wait for them. A process maps what lies beyond when it first needs it.
 
 use core::ops::Range;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::chunk::{CHUNK_SIZE, ChunkHeader, ChunkState, HEADER_OFFSET, Lane, MAX_CHUNKS, RECORDS_END, ThreadKey};
 use crate::control::{CONTROL_BYTES, Control, DropReason};
+use crate::handover::Handover;
 
 /// Where the chunks start: behind the control block and the dump.
 pub const CHUNKS_AT: usize = CONTROL_BYTES + CHUNK_SIZE;
@@ -193,12 +194,7 @@ impl Pool {
 
     /// False where the drain has the chunk.
     fn take_back(&self, chunk: usize, lane: Lane) -> bool {
-        if !self.change(chunk, ChunkState::Full, ChunkState::Claimed) {
-            return false;
-        }
-        // SeqCst pairs with `ChunkReader::begin`: either we see its flag, or it sees the changed state.
-        if self.header(chunk).reader_busy.load(Ordering::SeqCst) != 0 {
-            self.change(chunk, ChunkState::Claimed, ChunkState::Full);
+        if !self.handover(chunk).take_back() {
             return false;
         }
         if lane == Lane::Index {
@@ -216,9 +212,12 @@ impl Pool {
 
     /// Moves a chunk from one state to another, if it is still in the first.
     pub fn change(&self, chunk: usize, from: ChunkState, to: ChunkState) -> bool {
-        self.control().chunks[chunk]
-            .compare_exchange(from as u32, to as u32, Ordering::SeqCst, Ordering::Relaxed)
-            .is_ok()
+        self.handover(chunk).change(from, to)
+    }
+
+    /// The words by which a chunk changes hands.
+    pub(crate) fn handover(&self, chunk: usize) -> Handover<'_, AtomicU32> {
+        Handover { state: &self.control().chunks[chunk], reader_busy: &self.header(chunk).reader_busy }
     }
 
     /// The records of a chunk that nobody reads: for what has nowhere to go.

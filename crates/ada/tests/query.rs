@@ -14,6 +14,8 @@ mod traced_program;
 mod asked;
 #[path = "query/exports.rs"]
 mod exports;
+#[path = "query/fleet.rs"]
+mod fleet;
 #[path = "query/mcp.rs"]
 mod mcp;
 #[path = "query/python.rs"]

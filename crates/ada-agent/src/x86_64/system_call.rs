@@ -26,6 +26,7 @@ pub(crate) mod number {
     pub(crate) const RT_TGSIGQUEUEINFO: u64 = 297;
     pub(crate) const PROCESS_VM_READV: u64 = 310;
     pub(crate) const SECCOMP: u64 = 317;
+    pub(crate) const MEMFD_CREATE: u64 = 319;
     pub(crate) const USERFAULTFD: u64 = 323;
     pub(crate) const IO_URING_ENTER: u64 = 426;
     pub(crate) const CLONE3: u64 = 435;

@@ -29,6 +29,7 @@ use crate::drain::session::SessionFiles;
 use crate::error::{ControlError, Doing};
 use crate::install::crash_handlers;
 use crate::install::filled_images::Filled;
+use crate::install::inherited_filters::InheritedFilters;
 use crate::install::installer::Installer;
 use crate::install::loader_notification::{self, LoaderNotification};
 use crate::install::open_frames;
@@ -153,6 +154,7 @@ struct Prepared {
     memory: TargetMemory,
     files: Vec<LoadedFile>,
     mappings: Vec<Mapping>,
+    filters: InheritedFilters,
 }
 
 /// A process that is hooked, and runs.
@@ -173,6 +175,7 @@ impl Prepared {
         images: Vec<PlannedImage>,
     ) -> Result<Self, ControlError> {
         let mut mappings = maps::of_process(pid).doing("reading the process's mappings")?;
+        let filters = InheritedFilters::of_running(pid, &mappings)?;
         let halted = Halted::one(pid, &mappings).map_err(|error| target::refused(pid, &error))?;
         running.check()?;
         let registers = halted.threads()[0].registers().map_err(|error| target::refused(pid, &error))?;
@@ -204,6 +207,7 @@ impl Prepared {
                 warm_chunks: WARM_CHUNKS,
             };
             let memory = TargetMemory::set_up(&halted, &open, &workshop.shared, &program)?;
+            filters.write(&halted, memory.process_block)?;
             let mut installer = workshop.installer(&program, &memory);
             let files = images.iter().map(|image| image.file.clone()).collect();
             let mut reserved = installer.reserve(&halted, &open, &mut mappings, images);
@@ -218,7 +222,7 @@ impl Prepared {
         let memfd = workshop.shared.memfd();
         let filled = closed.and_then(|()| installer.fill(reserved));
         match filled {
-            Ok(filled) => Ok(Self { workshop, installer, filled, memory, files, mappings }),
+            Ok(filled) => Ok(Self { workshop, installer, filled, memory, files, mappings, filters }),
             Err(error) => {
                 memfd.iter().for_each(|&memfd| drop(unhook(&[], memfd, BTreeSet::from([pid]))));
                 Err(error)
@@ -232,7 +236,7 @@ impl Prepared {
         options: &TraceOptions,
         running: &RunningProgram,
     ) -> Result<(Workshop, Hooked), ControlError> {
-        let Self { workshop, mut installer, mut filled, memory, files, mappings } = self;
+        let Self { workshop, mut installer, mut filled, memory, files, mappings, filters } = self;
         let memfd = workshop.shared.memfd().doing("looking at the shared memory")?;
         let unwind_files = UnwindFiles::open(&files);
         let unwinder = unwind_files.unwinder();
@@ -256,7 +260,9 @@ impl Prepared {
                 thread.set_spare(memory.nobodys_state.0).map_err(|error| target::refused(pid, &error))?;
             }
             let modules = installer.patch(&halted, filled, &|site| in_use.has(site))?;
-            let no_crashes = crash_handlers::obstacle(installer.signal_facts(), options.max_depth.is_some());
+            let forbidden = (!filters.allow_crash_handlers()).then_some("a seccomp filter forbids what is needed");
+            let no_crashes =
+                crash_handlers::obstacle(installer.signal_facts(), options.max_depth.is_some()).or(forbidden);
             if no_crashes.is_none() {
                 crash_handlers::install(&halted, &memory)?;
             }

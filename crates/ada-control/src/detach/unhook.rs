@@ -136,7 +136,11 @@ fn unhook_process(
                 crash_handlers::remove(&halted, layout)?;
             }
             for thread in halted.threads() {
-                thread.set_spare(0)?;
+                // A program that uses the register itself was never hooked.
+                let spare = RuntimeAddr(thread.registers()?.spare());
+                if found.is_some_and(|layout| layout.all().contains(&spare)) {
+                    thread.set_spare(0)?;
+                }
             }
         }
         stood_still = stood_still.max(halted.release());

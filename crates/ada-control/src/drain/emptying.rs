@@ -41,14 +41,15 @@ impl Drain {
         let (lost, ticks) = (header.lost_before.load(Ordering::Relaxed), header.waited_ticks.load(Ordering::Relaxed));
         let has_holes = self.read(&mut reader, pending.chunk, is_full, ended, &mut gaps);
         let (at_end, used) = (reader.is_at_end(), reader.position());
-        let is_done = at_end && is_full || ended;
+        let mut is_done = at_end && is_full || ended;
         let has_handed_over_others = header.has_handed_over_others.swap(0, Ordering::Acquire) != 0;
         if self.batch.is_empty() && !is_done && !has_handed_over_others {
             return !is_full;
         }
         if is_done {
-            // Before its thread takes it back, and writes to it what nobody has read.
-            reader.keep(if is_full { ChunkState::Full } else { ChunkState::Active });
+            // Before its thread takes it back, and writes to it what nobody has read. Where that is about to try, it has the
+            // chunk, and the next round sees to it.
+            is_done = reader.keep(if is_full { ChunkState::Full } else { ChunkState::Active });
         } else {
             drop(reader);
         }

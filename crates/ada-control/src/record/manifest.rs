@@ -92,6 +92,9 @@ pub(crate) fn add_switches(
 pub(crate) fn add_facts(hooked: &HookedPrograms, pid: ProcessId, first: ProcessId, writer: &mut SessionWriter) {
     let manifest = writer.manifest_mut();
     manifest.extra.entry("epoch_unix_ns").or_insert_with(|| unix_epoch().into());
+    if let Ok(host) = fs::read_to_string("/proc/sys/kernel/hostname") {
+        manifest.extra.insert("host".into(), host.trim_end().into());
+    }
     if let Some(reason) = &hooked.no_schedule {
         manifest.extra.insert("no_schedule".into(), reason.as_str().into());
     }

@@ -28,6 +28,11 @@ impl Status {
         !matches!(self.field("Seccomp"), "" | "0")
     }
 
+    /// Under how many filters its system calls are; none where the kernel does not say.
+    pub fn filter_count(&self) -> Option<u64> {
+        self.field("Seccomp_filters").parse().ok()
+    }
+
     /// How many threads it has, ended ones that nobody has waited for among them.
     pub(crate) fn thread_count(&self) -> Option<usize> {
         self.field("Threads").parse().ok()
@@ -73,6 +78,7 @@ mod tests {
         assert_eq!((status.parent(), status.thread_count(), status.id_count()), (Some(ProcessId(42)), Some(7), 2));
         assert_eq!((status.innermost_id(), status.effective_user()), (Some(ProcessId(1)), Some(5)));
         assert!(status.has_user(5) && !status.has_user(9) && status.has_seccomp());
+        assert_eq!(status.filter_count(), Some(1));
         assert_eq!(status.pending_signals(), 0x20001);
         assert_eq!((status.field("State"), status.field("Sec")), ("S (sleeping)", ""));
         assert!(!Status::of_text(String::new()).has_seccomp());

@@ -161,6 +161,11 @@ impl HaltedThread {
         self.thread.registers()
     }
 
+    /// The seccomp filters that the thread is under, as far as the kernel shows them.
+    pub fn filters(&self) -> io::Result<Vec<Vec<u64>>> {
+        self.thread.filters()
+    }
+
     /// Changes the register that the system's ABI leaves unused.
     pub fn set_spare(&self, value: u64) -> io::Result<()> {
         self.thread.set_register(RegisterSlot::SPARE, value)
@@ -199,8 +204,9 @@ impl Remote for Halted {
         let thread = thread.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?.thread;
         let before = thread.registers()?;
         let mask = thread.signal_mask()?;
-        // A handler must not run in the middle of this.
-        thread.set_signal_mask(u64::MAX)?;
+        // A handler must not run in the middle of this. The step itself ends with a SIGTRAP: where that is blocked, the kernel
+        // takes the program's handler of it away.
+        thread.set_signal_mask(!(1 << (libc::SIGTRAP - 1)))?;
         thread.set_registers(&before.for_system_call(self.system_call_at, number, arguments))?;
         let returned = step_over_system_call(thread, self.system_call_at);
         thread.set_registers(&before)?;

@@ -3,10 +3,11 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use super::{Exported, columns_within, quoted};
+use super::{Exported, columns_within, put_row, quoted};
 use crate::doc::TableDoc;
 use crate::engine::Engine;
 use crate::error::QueryError;
+use crate::hive::folder_name;
 use crate::limits::Limits;
 use crate::output::ParquetFile;
 use crate::tables::exported;
@@ -28,7 +29,7 @@ pub fn to_parquet(
             let session = &engine.trace().session_of(process).name;
             let partition = folder
                 .join(table.name)
-                .join(format!("session={}", escaped(session)))
+                .join(folder_name("session", Some(session)))
                 .join(format!("pid={}", process.pid));
             fs::create_dir_all(&partition).map_err(QueryError::output(&partition))?;
             let condition = format!("session = {} AND pid = {}", quoted(session), process.pid);
@@ -57,20 +58,7 @@ fn write(
     engine.ask(&sql, &Limits::default(), |rows| {
         let mut number = 0;
         let mut file = create(number)?;
-        loop {
-            let mut failure = None;
-            let has_row = rows.next(|column, value| {
-                if failure.is_none() {
-                    failure = file.put(column, value).err();
-                }
-            })?;
-            if let Some(failure) = failure {
-                return Err(failure);
-            }
-            if !has_row {
-                break;
-            }
-            file.end_row()?;
+        while put_row(rows, &mut file)? {
             if rows.given().is_multiple_of(1 << 16) {
                 progress(1 << 16);
             }
@@ -85,25 +73,4 @@ fn write(
         sum.files += 1;
         Ok(())
     })
-}
-
-/// A value in a folder's name, as Hive and its kin write it.
-fn escaped(text: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
-    let escape = |letter: char| {
-        let mut bytes = [0; 4];
-        letter.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")).collect::<String>()
-    };
-    text.chars().map(|it| if plain(it) { it.to_string() } else { escape(it) }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folders_are_named_as_others_read_them() {
-        assert_eq!(escaped("session_20261115_101500"), "session_20261115_101500");
-        assert_eq!(escaped("a=b/c#2"), "a%3Db%2Fc%232");
-    }
 }

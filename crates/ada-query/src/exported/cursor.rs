@@ -12,6 +12,7 @@ use rusqlite::vtab::Context;
 
 use super::ExportedTable;
 use super::folder::PartFile;
+use crate::doc::Kind;
 use crate::error::QueryError;
 use crate::relation::{Ask, Op, RowCursor};
 
@@ -94,9 +95,7 @@ impl PartCursor {
     fn next_reader(&mut self) -> Result<bool, QueryError> {
         while let Some(file) = self.table.files.get(self.next_file) {
             self.next_file += 1;
-            let index = |name: &str| self.table.doc.column(name);
-            let fits = index("session").and_then(|it| self.ask.text(it)).is_none_or(|it| it == file.session)
-                && index("pid").and_then(|it| self.ask.number(it)).is_none_or(|it| it == file.pid);
+            let fits = self.ask.conditions.iter().all(|it| self.table.can_have(file, it));
             if fits {
                 let open = File::open(&file.path)
                     .map_err(|source| QueryError::Parquet { path: file.path.clone(), reason: source.to_string() })?;
@@ -188,10 +187,13 @@ impl RowCursor for PartCursor {
     }
 
     fn put(&self, column: usize, out: &mut Context) -> rusqlite::Result<()> {
-        match self.table.doc.columns.get(column).map(|it| it.name) {
-            Some("session") => return out.set_result(&*self.file().session),
-            Some("pid") => return out.set_result(self.file().pid),
-            _ => (),
+        let doc = self.table.doc.columns.get(column);
+        if let Some((doc, value)) = doc.and_then(|doc| Some((doc, self.file().value(doc.name)?))) {
+            return match (doc.kind, value) {
+                (_, None) => out.set_result(Null),
+                (Kind::Integer, Some(text)) => out.set_result(text.parse::<i64>().ok()),
+                (Kind::Real | Kind::Text, Some(text)) => out.set_result(text),
+            };
         }
         match self.columns.get(column) {
             Some(Column::Numbers(values)) => out.set_result(values.get(self.row).copied().flatten()),

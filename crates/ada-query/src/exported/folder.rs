@@ -1,9 +1,13 @@
-//! Finds the files: `spans/session=…/pid=…/part-00000.parquet`.
+//! Finds the files: `spans/session=…/pid=…/part-00000.parquet`, or below whatever other values folders are named by.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::hive::parse_folder_name;
 use crate::tables::exported;
+
+/// More folders within each other are nobody's export.
+const MOST_VALUES: usize = 16;
 
 /// A folder with exported tables.
 #[derive(Clone, Debug)]
@@ -13,8 +17,14 @@ pub struct ParquetFolder(PathBuf);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PartFile {
     pub(super) path: PathBuf,
-    pub(super) session: String,
-    pub(super) pid: i64,
+    values: Vec<(String, Option<String>)>,
+}
+
+impl PartFile {
+    /// The value of a column, where folders are named by it; none within where it is not known.
+    pub(super) fn value(&self, column: &str) -> Option<Option<&str>> {
+        self.values.iter().find(|(name, _)| name == column).map(|(_, value)| value.as_deref())
+    }
 }
 
 impl ParquetFolder {
@@ -27,46 +37,21 @@ impl ParquetFolder {
     /// The files of a table, in the order of their names.
     pub(super) fn files(&self, table: &str) -> Vec<PartFile> {
         let mut found = Vec::new();
-        for (session, folder) in valued(&self.0.join(table), "session=") {
-            for (pid, folder) in valued(&folder, "pid=") {
-                let Ok(pid) = pid.parse() else { continue };
-                let entries = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-                let parts = entries.filter(|path| path.extension().is_some_and(|it| it == "parquet"));
-                found.extend(parts.map(|path| PartFile { path, session: session.clone(), pid }));
-            }
-        }
+        collect(&self.0.join(table), &mut Vec::new(), &mut found);
         found.sort_by(|left, right| left.path.cmp(&right.path));
         found
     }
 }
 
-/// Subfolders whose names begin so, with the rest of their names as it was meant.
-fn valued(folder: &Path, prefix: &str) -> Vec<(String, PathBuf)> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let value = |path: &PathBuf| Some(unescaped(path.file_name()?.to_str()?.strip_prefix(prefix)?));
-    entries.filter_map(|path| Some((value(&path)?, path))).collect()
-}
-
-fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let escaped = after.first_chunk::<2>().filter(|_| *first == b'%');
-        let value = escaped.and_then(|it| u8::from_str_radix(std::str::from_utf8(it).ok()?, 16).ok());
-        bytes.push(value.unwrap_or(*first));
-        rest = if value.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_read_back_as_they_were_meant() {
-        assert_eq!(unescaped("session_20261115"), "session_20261115");
-        assert_eq!(unescaped("a%3Db%2Fc%232"), "a=b/c#2");
-        assert_eq!(unescaped("50%"), "50%");
+fn collect(folder: &Path, values: &mut Vec<(String, Option<String>)>, found: &mut Vec<PartFile>) {
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let value = path.file_name().and_then(|it| parse_folder_name(it.to_str()?));
+        if let Some(value) = value.filter(|_| values.len() < MOST_VALUES && path.is_dir()) {
+            values.push(value);
+            collect(&path, values, found);
+            values.pop();
+        } else if !values.is_empty() && path.extension().is_some_and(|it| it == "parquet") {
+            found.push(PartFile { path, values: values.clone() });
+        }
     }
 }

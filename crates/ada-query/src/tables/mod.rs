@@ -4,6 +4,7 @@ mod arguments;
 mod details;
 mod drops;
 mod events;
+mod findings;
 mod functions;
 mod holds;
 mod hooks;
@@ -58,6 +59,7 @@ tables![
     locks::Locks,
     holds::Holds,
     states::States,
+    findings::Findings,
     Ancestors,
     Descendants,
     Overlaps,

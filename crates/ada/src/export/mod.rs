@@ -1,5 +1,6 @@
 //! `ada export`: tables for databases, timelines for viewers.
 
+mod append;
 mod tables;
 mod timeline;
 
@@ -28,10 +29,12 @@ Examples:
   ada export --to heph -o trace.heph --type logical
   ada export --to parquet tables/                         every table of the newest session
   ada export --to parquet tables/ SESSION1 SESSION2       several sessions, one folder each below each table
+  ada export --to parquet --append fleet/ SESSION         a session of many, by service, version, host and start
   ada export --to sqlite trace.db --table spans --table functions
 
 DuckDB:  SELECT name, sum(self_ns) FROM 'tables/spans/**/*.parquet' GROUP BY name
-docs/export.md says what each format holds, and has worked examples for DuckDB, pandas, Polars and Spark.";
+docs/export.md says what each format holds, and has worked examples for DuckDB, pandas, Polars and Spark;
+docs/fleet.md has the questions that one asks of many machines.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -49,6 +52,8 @@ pub(crate) struct Args {
     /// Only this table, of Parquet and SQLite; may be given several times
     #[arg(long, value_name = "NAME")]
     table: Vec<String>,
+    #[command(flatten)]
+    append: append::AppendArgs,
     #[command(flatten)]
     filter: FilterArgs,
     #[command(flatten)]
@@ -131,6 +136,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     };
     let interrupted = Arc::new(AtomicBool::new(false));
     flag::register(SIGINT, interrupted.clone()).context("cannot catch Ctrl-C")?;
+    if args.append.is_used() && args.to != Target::Parquet {
+        return Err(anyhow::anyhow!("--append and what goes with it are for parquet")).mistyped();
+    }
     match args.to.timeline() {
         Some(format) => {
             if !args.table.is_empty() {
@@ -147,6 +155,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
             let words = "conditions on spans are for timelines; ask `ada query` for parts of tables";
             Err(anyhow::anyhow!(words)).mistyped()
         }
+        None if args.append.is_used() => append::run(output, sessions, args, &interrupted),
         None => tables::run(args.to == Target::Parquet, output, sessions, args, interrupted),
     }
 }

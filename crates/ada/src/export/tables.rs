@@ -20,13 +20,7 @@ pub(super) fn run(
     args: &Args,
     interrupted: Arc<AtomicBool>,
 ) -> anyhow::Result<Outcome> {
-    for name in &args.table {
-        let known: Vec<&str> = documented().iter().filter(|it| it.parameters.is_empty()).map(|it| it.name).collect();
-        if !known.contains(&name.as_str()) {
-            let hint = nearest(name, known).map_or_else(String::new, |it| format!("; did you mean {it}?"));
-            return Err(anyhow::anyhow!("there is no table {name}{hint}")).mistyped();
-        }
-    }
+    check_names(&args.table)?;
     let is_taken = match is_parquet {
         true => std::fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_some()),
         false => output.exists(),
@@ -54,6 +48,18 @@ pub(super) fn run(
     let written = written.output_failed(|| format!("cannot write {}", output.display()))?;
     print(&written)?;
     Ok(outcome)
+}
+
+/// Refuses names of tables that there are not.
+pub(super) fn check_names(names: &[String]) -> anyhow::Result<()> {
+    for name in names {
+        let known: Vec<&str> = documented().iter().filter(|it| it.parameters.is_empty()).map(|it| it.name).collect();
+        if !known.contains(&name.as_str()) {
+            let hint = nearest(name, known).map_or_else(String::new, |it| format!("; did you mean {it}?"));
+            return Err(anyhow::anyhow!("there is no table {name}{hint}")).mistyped();
+        }
+    }
+    Ok(())
 }
 
 fn print(written: &[Exported]) -> anyhow::Result<()> {

@@ -4,6 +4,7 @@ mod found;
 mod killed;
 mod programs;
 mod refusals;
+mod set_up;
 mod target;
 
 use self::target::Target;

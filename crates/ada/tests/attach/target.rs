@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -14,6 +15,9 @@ use tempfile::TempDir;
 use crate::run::{self, bounded, text};
 use crate::trace::program::Program;
 use crate::trace::recorded::Recorded;
+
+/// The user and the group without rights.
+pub(super) const NOBODY: u32 = 65534;
 
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -48,16 +52,37 @@ impl Target {
 
     /// A program that says when it is ready.
     pub(super) fn ready(program: &'static str) -> Self {
-        let mut target = Self::new(program);
+        Self::new(program).when_ready()
+    }
+
+    fn when_ready(mut self) -> Self {
         let mut line = String::new();
-        target.stdout.read_line(&mut line).unwrap();
+        self.stdout.read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
-        target
+        self
+    }
+
+    /// A program with arguments.
+    pub(super) fn with_arguments(program: &'static str, arguments: &[&str]) -> Self {
+        Self::start(Program::new(program).build(), arguments)
+    }
+
+    /// A program of another user, who has no rights here.
+    pub(super) fn of_nobody(program: &'static str) -> Self {
+        let program = Program::new(program).build();
+        let mut command = Command::new(&program);
+        command.uid(NOBODY).gid(NOBODY);
+        Self::start_command(command, program).when_ready()
     }
 
     fn start(program: PathBuf, arguments: &[&str]) -> Self {
         let mut command = Command::new(&program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(arguments);
+        Self::start_command(command, program)
+    }
+
+    fn start_command(mut command: Command, program: PathBuf) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let stdin = process.stdin.take();
         let stdout = BufReader::new(process.stdout.take().unwrap());
@@ -73,6 +98,14 @@ impl Target {
 
     pub(super) fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Writes a line to its input, and gives the line that it says then.
+    pub(super) fn asked(&mut self, line: &str) -> String {
+        self.send(line);
+        let mut answer = String::new();
+        self.stdout.read_line(&mut answer).unwrap();
+        answer
     }
 
     /// Writes a line to its input.

@@ -21,6 +21,7 @@ mod process;
 pub(crate) mod program;
 pub(crate) mod recorded;
 mod refusals;
+mod registers;
 mod signals;
 mod stored;
 mod survival;

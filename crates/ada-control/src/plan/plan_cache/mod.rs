@@ -18,6 +18,8 @@ use folder::Folder;
 
 pub use folder::plan_folder;
 pub(crate) use key::PlanKey;
+#[cfg(fuzzing)]
+pub(crate) use stored_plan::decode_lists;
 
 /// Plans of earlier starts, and those of this one that are still to be written.
 pub(crate) struct PlanCache {

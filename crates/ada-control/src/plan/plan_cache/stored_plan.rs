@@ -195,14 +195,18 @@ fn is_for(patch: &PatchPlan, function: &Function, originals: &Originals) -> bool
         })
 }
 
+/// The plan whose lists these bytes are, whatever checksum they would need.
+#[cfg(fuzzing)]
+pub(crate) fn decode_lists(lists: &[u8], key: &[u8]) -> Option<ImagePlan> {
+    let mut stored = [&MAGIC[..], &[0; 4], lists].concat();
+    sign(&mut stored);
+    decode(&stored, key)
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::plan::planned_image::PlannedImage;
-    use ada_event::RuntimeAddr;
     use ada_image::Image;
-    use ada_patch::{AgentEntries, Arena, StubOptions};
-    use ada_process::maps::LoadedFile;
     use std::ops::Range;
 
     const KEY: &[u8] = b"key";
@@ -293,29 +297,10 @@ pub(super) mod tests {
                 sign(&mut stored);
                 if let Some(plan) = decode(&stored, KEY) {
                     believed += 1;
-                    lay_out(plan);
+                    crate::fuzzed::lay_out(plan);
                 }
             }
         }
         assert!(believed > 0, "a changed letter of a name is not noticed");
-    }
-
-    fn lay_out(plan: ImagePlan) {
-        let (start, base) = (RuntimeAddr(0x5555_5555_0000), RuntimeAddr(0x5555_5000_0000));
-        let file = LoadedFile { path: "/bin/ls".into(), start, end: start + (1 << 20) };
-        let is_main = |name: Option<&str>| (name == Some("main")).then_some(ada_patch::SkipReason::Excluded);
-        let image = PlannedImage::of_run(plan, file, None, |_, name, _| is_main(name));
-        let (entries, options) = (AgentEntries::default(), StubOptions::default());
-        let mut arena = Arena::new(base, &entries, &options, image.functions.len(), image.exits.len()).unwrap();
-        for (index, patch) in &image.plans {
-            let _ = arena.add(&patch.at_bias(image.bias), *index, *index as u32, None);
-            let ends = patch.patched().flat_map(|range| [range.start, range.end]);
-            assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias))));
-        }
-        for (exit, _) in &image.exits {
-            let _ = arena.add_exit(&exit.at_bias(image.bias), exit.function);
-            let ends = exit.patched().flat_map(|range| [range.start, range.end]);
-            assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias))));
-        }
     }
 }

@@ -1,0 +1,4 @@
+#![no_main]
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| ada_control::fuzzed::stored_plan(bytes));
