@@ -81,7 +81,7 @@ fn every_command_has_a_manual_page_and_is_completed() {
     for command in commands {
         let page = std::fs::read_to_string(folder.path().join(format!("ada-{command}.1"))).expect(command);
         assert!(page.contains(".SH SYNOPSIS") && page.contains(&format!("ada\\-{command}")), "{command}: {page}");
-        assert!(text(&completion.stdout).contains(&format!("ada__{command}")), "{command}");
+        assert!(text(&completion.stdout).contains(&format!(" {command} ")), "{command}");
     }
     assert!(std::fs::read_to_string(folder.path().join("ada.1")).unwrap().contains("Exit codes"));
     assert!(!folder.path().join("ada-workload.1").exists(), "hidden commands have none");
