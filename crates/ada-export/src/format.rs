@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::timeline_writer::TimelineWriter;
-use crate::{chrome, firefox, folded, heph, perfetto, pprof, speedscope};
+use crate::{chrome, firefox, folded, heph, otlp, perfetto, pprof, speedscope};
 
 /// A format of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum Format {
     Speedscope,
     /// Heph trace packets.
     Heph,
+    /// OpenTelemetry's protobuf. The output is flushed after each batch, and not before.
+    Otlp,
     /// Folded stacks, as flame graph scripts read them.
     Folded,
     /// pprof's profile.proto.
@@ -37,6 +39,7 @@ pub fn writer<'a>(
         Format::Firefox => Box::new(firefox::Firefox::new(output, spools)),
         Format::Speedscope => Box::new(speedscope::Speedscope::new(output)),
         Format::Heph => Box::new(heph::Heph::new(output)),
+        Format::Otlp => Box::new(otlp::Otlp::new(output)),
         Format::Folded => Box::new(folded::Folded::new(output)),
         Format::Pprof => Box::new(pprof::Pprof::new(output)),
     }

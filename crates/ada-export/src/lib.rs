@@ -17,6 +17,7 @@ mod json_text;
 mod lanes;
 mod message;
 mod model;
+mod otlp;
 mod paths;
 mod perfetto;
 mod pprof;
@@ -29,4 +30,5 @@ pub use model::{
     Argument, ArgumentValue, Call, Ending, FunctionIndex, FunctionInfo, Link, LinkEnd, Logical, Part, ProcessInfo, Run,
     RunEnd, ThreadInfo, TraceInfo, TraceThread,
 };
+pub use otlp::rejected_spans;
 pub use timeline_writer::{ArgumentsAt, TimelineWriter};

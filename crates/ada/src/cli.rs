@@ -7,9 +7,9 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::say;
 use crate::{
-    ask, atf, attach, bisect, check, completions, demo, diff, doctor, export, filter, heph, hooks, import, mcp, pack,
-    ps, quarantine, query, queues, report, show, snapshot, spans, symbols, tasks, threads, top, trace, tree, trigger,
-    view, waits, workload,
+    ask, atf, attach, bisect, check, completions, demo, diff, doctor, export, filter, heph, hooks, import, manual, mcp,
+    pack, ps, quarantine, query, queues, report, show, snapshot, spans, symbols, tasks, threads, top, trace, tree,
+    trigger, view, waits, workload,
 };
 
 const EXIT_CODES: &str = "\
@@ -32,7 +32,7 @@ ada trace ends with the traced program's own exit code (128+n where signal n kil
 
 /// A flight recorder for native programs
 #[derive(Parser)]
-#[command(name = "ada", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+#[command(name = "ada", version = env!("ADA_VERSION"), arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -82,7 +82,7 @@ pub(crate) enum Command {
     Query(query::Args),
     /// Ask in words: was a function called, why was a span slow, what may be wrong
     Ask(ask::Args),
-    /// Write a timeline for Perfetto, Chrome, Firefox, speedscope or Heph, or tables as Parquet or SQLite
+    /// Write a timeline for Perfetto, Chrome, Firefox, speedscope, OpenTelemetry or Heph, or tables as Parquet or SQLite
     Export(export::Args),
     /// Make a session of another program's trace
     Import(import::Args),
@@ -110,6 +110,9 @@ pub(crate) enum Command {
     Heph(heph::Args),
     /// Print a completion script for your shell
     Completions(completions::Args),
+    /// Write manual pages into a folder, for packages
+    #[command(hide = true)]
+    Manual(manual::Args),
     /// The built-in program of `ada demo`
     #[command(hide = true)]
     Workload(workload::Args),

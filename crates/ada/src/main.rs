@@ -22,6 +22,7 @@ mod heph;
 mod hook_list;
 mod hooks;
 mod import;
+mod manual;
 mod mcp;
 mod pack;
 mod ps;
@@ -93,6 +94,7 @@ fn main() -> std::process::ExitCode {
         cli::Command::Atf(args) => atf::run(args),
         cli::Command::Heph(args) => heph::run(args),
         cli::Command::Completions(args) => completions::run(&args, cli::Cli::command()),
+        cli::Command::Manual(args) => manual::run(&args, cli::Cli::command()),
     };
     exit::report(analysis::without_damaged_tables(result))
 }

@@ -10,6 +10,8 @@ mod run;
 #[path = "spans/traced_program.rs"]
 mod traced_program;
 
+#[path = "look/bugs.rs"]
+mod bugs;
 #[path = "look/check.rs"]
 mod check;
 #[path = "look/diff.rs"]

@@ -23,6 +23,10 @@ pub fn advice(finding: &Finding) -> Advice {
     };
     let fact = |name: &str| finding.facts[name].as_str().unwrap_or_default();
     let (what_to_do, next) = match finding.kind {
+        // Where it was caught, the process did not end by it.
+        "panic" if finding.facts["thread_id"].is_null() && evidence.is_some() => {
+            ("Look at what it was called with, and by whom.", show())
+        }
         "crash" | "panic" | "uncaught_exception" => {
             let next = match finding.facts["thread_id"].as_u64() {
                 Some(thread) => format!("ada spans --thread {thread} --reason crash --all"),
@@ -51,6 +55,7 @@ pub fn advice(finding: &Finding) -> Advice {
             "Compare the slow call with the usual ones.",
             evidence.map_or_else(show, |it| format!("ada ask why-slow {it}")),
         ),
+        "growing_cost" => ("Keep what it looks for each time: an end, a length, an index.", tree()),
         "hot_function" => ("Call it less often, or make it do less.", tree()),
         "hot_tiny_function" => ("Inline it, or call it less; `ada trace --exclude` leaves it out of traces.", tree()),
         "recursion" => ("Make sure that the depth has a bound.", tree()),
@@ -79,7 +84,7 @@ fn certainty(finding: &Finding) -> &'static str {
         "hang" if finding.facts["waits_for"] == "a lock" => "certain",
         "failed_calls" if finding.score >= 40.0 => "likely",
         "leak" | "leaked_goroutines" | "never_left" | "never_resumed" if finding.score >= 55.0 => "likely",
-        "lost_wakeup" | "lock_held_asleep" => "likely",
+        "lost_wakeup" | "lock_held_asleep" | "growing_cost" => "likely",
         "slow_outlier" | "long_wait" if finding.score >= 55.0 => "likely",
         _ => "possible",
     }

@@ -8,7 +8,7 @@ use super::survey::{NOBODY, Survey, Taken};
 use super::{About, Finding};
 
 /// Some things are kept for the whole life of a program.
-const KEPT_BY_ALL: u64 = 16;
+pub(super) const KEPT_BY_ALL: u64 = 16;
 /// What is taken by a function that was called less often than this, and is less than this, need not grow: `main` takes what the
 /// program needs until it ends.
 const FEW_CALLS: u64 = 8;

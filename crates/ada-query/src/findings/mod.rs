@@ -7,6 +7,7 @@ mod crash;
 mod deadlock;
 mod failed_calls;
 mod goroutines;
+mod growing_cost;
 mod leaks;
 mod lock_held_asleep;
 mod lock_inversion;
@@ -44,7 +45,7 @@ use survey::Survey;
 pub struct Finding {
     /// What kind: crash, uncaught_exception, panic, terminated, deadlock, lost_wakeup, lock_held_asleep, lock_inversion, hang,
     /// long_wait, leak,
-    /// slow_outlier, hot_function, unmatched, never_joined, never_resumed, leaked_continuation, leaked_goroutines, never_left,
+    /// slow_outlier, hot_function, growing_cost, unmatched, never_joined, never_resumed, leaked_continuation, leaked_goroutines, never_left,
     /// failed_calls, recursion or hot_tiny_function.
     pub kind: &'static str,
     /// How much it matters, from 0 to 100.
@@ -74,14 +75,16 @@ pub fn findings(trace: &Trace, cancel: &Cancel, symptom: Option<&str>) -> Result
         let crashes = crash::find(&about)?;
         all.extend(raised::find(&about, &survey, &crashes));
         all.extend(crashes);
-        all.extend(failed_calls::find(&about)?);
+        let failed_calls = failed_calls::find(&about)?;
         all.extend(deadlock::find(&about)?);
         all.extend(lock_held_asleep::find(&about)?);
         all.extend(lock_inversion::find(&about)?);
         all.extend(lost_wakeup::find(&about)?);
         all.extend(waits::find(&about, &survey)?);
-        all.extend(leaks::find(&about, &survey));
+        all.extend(failed_calls::without_failed(leaks::find(&about, &survey), &failed_calls));
+        all.extend(failed_calls);
         all.extend(slow::find(&about)?);
+        all.extend(growing_cost::find(&about, &survey)?);
         all.extend(unmatched::find(&about)?);
         all.extend(threads::find(&about));
         all.extend(concurrency::find(&about));

@@ -22,7 +22,7 @@ const WORDS: [(&[&str], &[&str]); 8] = [
     (&["leak", "memory", "grow", "oom", "descriptor", "handle", "exhaust"], &["leak", "never_joined"]),
     (
         &["slow", "latency", "took", "takes", "long", "delay", "lag", "spike", "performance", "timeout", "outlier"],
-        &["slow_outlier", "hot_function", "long_wait", "hot_tiny_function"],
+        &["slow_outlier", "growing_cost", "hot_function", "long_wait", "hot_tiny_function"],
     ),
     (&["crash", "segv", "segfault", "signal", "abort", "core", "die", "kill", "fault"], &["crash", "recursion"]),
     (
@@ -31,7 +31,7 @@ const WORDS: [(&[&str], &[&str]); 8] = [
     ),
     (&["exception", "throw", "panic", "unwind", "catch"], &["unmatched", "crash"]),
     (&["recurs", "overflow", "deep", "stack"], &["recursion", "crash"]),
-    (&["cpu", "hot", "busy", "overhead", "burn"], &["hot_function", "hot_tiny_function"]),
+    (&["cpu", "hot", "busy", "overhead", "burn"], &["growing_cost", "hot_function", "hot_tiny_function"]),
 ];
 
 /// Brings what fits the symptom to the front.

@@ -16,6 +16,8 @@ use crate::waits::CallPlaces;
 const LONG_SHARE: u64 = 5;
 /// Shorter waits never are.
 const SHORTEST: u64 = 1_000_000;
+/// So many reads or writes are too many, where they take long in all.
+const MANY: u64 = 10_000;
 
 pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, QueryError> {
     let holders = Holders::of(about)?;
@@ -69,6 +71,8 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
             let base = match wait {
                 // Threads that stand in line for a lock do nothing at all.
                 Wait::Lock => 60.0,
+                // Byte by byte.
+                Wait::Input if waited.count >= MANY => 50.0,
                 Wait::Input | Wait::Child | Wait::Sleep => 35.0,
                 Wait::Condition => 25.0,
                 Wait::Thread => 15.0,
@@ -114,7 +118,11 @@ impl Holders {
 
     /// Who held the lock for most of the time.
     fn sentence(&self, about: &About<'_>, waited: FunctionIndex) -> String {
-        let most = self.0.get(&waited).and_then(|held| held.iter().max_by_key(|(_, time)| **time));
+        let most = self
+            .0
+            .get(&waited)
+            .and_then(|held| held.iter().max_by_key(|(_, time)| **time))
+            .filter(|(_, time)| **time > 0);
         let sentence = |(held, time): (&FunctionIndex, &u64)| {
             format!(" For {} of it the lock had been taken in {}.", nanoseconds(*time), about.name(*held))
         };

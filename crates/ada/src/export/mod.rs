@@ -1,6 +1,7 @@
 //! `ada export`: tables for databases, timelines for viewers.
 
 mod append;
+mod collector;
 mod tables;
 mod timeline;
 
@@ -26,6 +27,7 @@ Examples:
   ada export --to speedscope -o trace.speedscope.json --since 1s --until 1.2s
   ada export --to folded -o - | flamegraph.pl > flame.svg
   ada export --to pprof && go tool pprof -top session_….pb
+  ada export --to otlp -o http://localhost:4318 --own     spans to an OpenTelemetry collector
   ada export --to heph -o trace.heph --type logical
   ada export --to parquet tables/                         every table of the newest session
   ada export --to parquet tables/ SESSION1 SESSION2       several sessions, one folder each below each table
@@ -42,7 +44,7 @@ pub(crate) struct Args {
     /// What to write
     #[arg(long, value_enum)]
     to: Target,
-    /// A new file, or a new folder for Parquet; - is stdout [default: the first PLACE, or the session's name with the
+    /// A new file, a new folder for Parquet, or a collector's address for OTLP; - is stdout [default: the first PLACE, or the session's name with the
     /// format's ending]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -72,6 +74,8 @@ enum Target {
     Speedscope,
     /// Heph trace packets
     Heph,
+    /// OpenTelemetry's spans, into a file or to a collector's address
+    Otlp,
     /// Folded stacks, for flame graph scripts
     Folded,
     /// pprof's profile, for `go tool pprof` and what reads that
@@ -100,6 +104,7 @@ impl Target {
             Self::Firefox => ".firefox.json",
             Self::Speedscope => ".speedscope.json",
             Self::Heph => ".heph",
+            Self::Otlp => ".otlp",
             Self::Folded => ".folded",
             Self::Pprof => ".pb",
             Self::Parquet => ".parquet",
@@ -114,6 +119,7 @@ impl Target {
             Self::Firefox => Format::Firefox,
             Self::Speedscope => Format::Speedscope,
             Self::Heph => Format::Heph,
+            Self::Otlp => Format::Otlp,
             Self::Folded => Format::Folded,
             Self::Pprof => Format::Pprof,
             Self::Parquet | Self::Sqlite => return None,

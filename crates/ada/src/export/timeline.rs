@@ -22,6 +22,7 @@ use ada_span::{Outcome as SpanOutcome, Reason, SpanError, ThreadIndex};
 use anyhow::bail;
 
 use super::Args;
+use super::collector::Collector;
 use crate::analysis::{
     CallValues, CausalEnd, CausalLink, FrameSpan, NamedValue, OpenedSession, SessionArgs, Span, SpanKind, Target,
     TraceProcess, Wanted, causal_links, counted, find_session, show_findings, thousands, thread_title,
@@ -44,6 +45,29 @@ pub(super) fn run(
     let opened = OpenedSession::open(&path, &session)?;
     let outcome = show_findings(opened.session());
     let filter = args.filter.prepare(&opened, false)?.with_frames_behind();
+    let write = |out: Box<dyn io::Write>, spools: &dyn Fn() -> io::Result<File>| {
+        let mut exporter = Exporter {
+            opened: &opened,
+            filter: &filter,
+            is_filtered: args.filter.is_used(),
+            writer: writer(format, out, spools),
+            interrupted,
+            threads: threads_of(&opened),
+            contexts: contexts_of(&opened),
+            progress: Progress::new(),
+        };
+        exporter.write(format)
+    };
+    if Collector::is_address(output) {
+        if format != Format::Otlp {
+            return Err(anyhow::anyhow!("--to otlp goes to an address; other formats go to files")).mistyped();
+        }
+        let collector = Collector::new(output).mistyped()?;
+        let counts = write(Box::new(collector), &|| Err(io::ErrorKind::Unsupported.into()));
+        let counts = counts.output_failed(|| format!("cannot send all to {}", output.display()))?;
+        say_written(output, counts);
+        return Ok(outcome);
+    }
     let destination = Destination::begin(output)?;
     let failed = || format!("cannot write {}", output.display());
     if format == Format::Heph
@@ -61,33 +85,19 @@ pub(super) fn run(
         }
         return Ok(outcome);
     }
-    let written = {
-        let file = destination.output().output_failed(failed)?;
-        let spools = || destination.spool();
-        let writer = writer(format, Box::new(file), &spools);
-        let mut exporter = Exporter {
-            opened: &opened,
-            filter: &filter,
-            is_filtered: args.filter.is_used(),
-            writer,
-            interrupted,
-            threads: threads_of(&opened),
-            contexts: contexts_of(&opened),
-            progress: Progress::new(),
-        };
-        exporter.write(format)
-    };
+    let file = destination.output().output_failed(failed)?;
+    let written = write(Box::new(file), &|| destination.spool());
     let counts = written.map_err(|error| without_pipe(error, output))?;
     destination.finish().output_failed(failed)?;
-    if output.as_os_str() != "-" {
-        say(format_args!(
-            "ada: {}: {} and {}\n",
-            output.display(),
-            counted(counts.calls, "call"),
-            counted(counts.logical, "logical span")
-        ));
-    }
+    say_written(output, counts);
     Ok(outcome)
+}
+
+fn say_written(output: &Path, counts: Counts) {
+    if output.as_os_str() != "-" {
+        let (calls, logical) = (counted(counts.calls, "call"), counted(counts.logical, "logical span"));
+        say(format_args!("ada: {}: {calls} and {logical}\n", output.display()));
+    }
 }
 
 /// The packets that a session was imported from.

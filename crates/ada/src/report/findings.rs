@@ -8,6 +8,24 @@ use crate::analysis::{Ink, OpenedSession, Out, short_name};
 
 /// More than these are for who asks.
 const MOST: usize = 5;
+/// Letters of a command line that are shown.
+const LONGEST_COMMAND: usize = 30;
+
+/// What the process of a finding ran, with a comma behind it: a number alone says little.
+fn command(opened: &OpenedSession, finding: &Finding) -> String {
+    let process = opened.processes().iter().find(|it| it.pid == finding.pid);
+    let manifest = process.and_then(|it| opened.recorded(it).manifest.as_ref());
+    let Some((program, arguments)) = manifest.and_then(|it| it.command_line.split_first()) else {
+        return String::new();
+    };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let line = std::iter::once(name).chain(arguments.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
+    let line = line.replace(char::is_control, " ");
+    match line.char_indices().nth(LONGEST_COMMAND) {
+        Some((end, _)) => format!("{}…, ", &line[..end]),
+        None => format!("{line}, "),
+    }
+}
 
 pub(super) fn print(
     opened: &OpenedSession,
@@ -28,7 +46,7 @@ pub(super) fn print(
     for (number, it) in (1..).zip(shown) {
         let advice = advice(it);
         let ink = if advice.certainty == "possible" { Ink::Doubtful } else { Ink::Bad };
-        let pid = if has_several { format!(" (pid {})", it.pid) } else { String::new() };
+        let pid = if has_several { format!(" ({}pid {})", command(opened, it), it.pid) } else { String::new() };
         let mut title = format!("{} ({}): {}{pid}", it.kind.replace('_', " "), advice.certainty, it.title);
         for name in it.function.as_deref().into_iter().chain(it.facts["outlier"].as_str()) {
             title = title.replace(name, &short_name(name, terminal.width / 2));

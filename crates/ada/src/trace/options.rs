@@ -24,7 +24,7 @@ const CHUNK: u64 = 256 << 10;
 #[derive(clap::Args)]
 pub(crate) struct RecordingArgs {
     /// Where sessions are kept
-    #[arg(long, value_name = "DIR", default_value = "ada_traces")]
+    #[arg(long, short, value_name = "DIR", default_value = "ada_traces")]
     pub(crate) output: PathBuf,
     /// Do not hook functions or modules matching PATTERN (wildcards `*`, `?`). May be given several times.
     /// Any function is also `module+0x1234`, as `ada hooks` shows those without a name

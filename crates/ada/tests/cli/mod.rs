@@ -62,11 +62,44 @@ fn a_stderr_that_takes_nothing_does_not_change_the_exit_code() {
     }
 }
 
+/// What packages install beside the executable.
+#[test]
+fn every_command_has_a_manual_page_and_is_completed() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = ada(["manual", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let help = ada(["--help"]);
+    let commands = text(&help.stdout).lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands: Vec<&str> = commands
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|command| *command != "help")
+        .collect();
+    assert!(commands.contains(&"trace") && commands.contains(&"atf"), "{commands:?}");
+    let completion = ada(["completions", "bash"]);
+    for command in commands {
+        let page = std::fs::read_to_string(folder.path().join(format!("ada-{command}.1"))).expect(command);
+        assert!(page.contains(".SH SYNOPSIS") && page.contains(&format!("ada\\-{command}")), "{command}: {page}");
+        assert!(text(&completion.stdout).contains(&format!(" {command} ")), "{command}");
+    }
+    assert!(std::fs::read_to_string(folder.path().join("ada.1")).unwrap().contains("Exit codes"));
+    assert!(!folder.path().join("ada-workload.1").exists(), "hidden commands have none");
+}
+
+#[test]
+fn the_version_says_what_was_built() {
+    let output = ada(["--version"]);
+    let words = text(&output.stdout);
+    assert!(words.starts_with(concat!("ada ", env!("CARGO_PKG_VERSION"), " (")), "{words}");
+}
+
 #[test]
 fn the_doctor_traces_something() {
     let output = ada(["doctor"]);
     let words = text(&output.stdout);
     assert!(words.contains("ok   a trace        works;"), "{words}");
+    assert!(words.contains("ok   an attach      works"), "{words}");
     for check in ["GS base", "clock", "ptrace", "attach", "container", "perf events", "address space"] {
         assert!(words.contains(check), "{check}");
     }

@@ -12,8 +12,11 @@ use crate::program::Program;
 use crate::run;
 use crate::traced_program::TracedProgram;
 
-/// Debian's own Go, and the newest that `scripts/setup` brings.
+/// Debian's own Go, and the newest that `scripts/setup` brings, unless it was told to do without.
 fn compilers() -> Vec<PathBuf> {
+    if std::env::var_os("ADA_WITHOUT_SWIFT").is_some() {
+        return vec![PathBuf::from("go")];
+    }
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(|| home.join(".cache"), PathBuf::from).join("ada");
     let cache = std::env::var_os("ADA_CACHE").map_or(cache, PathBuf::from);

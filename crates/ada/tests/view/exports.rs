@@ -1,5 +1,6 @@
 //! Other tools' files, checked by the rules of their formats; what they hold is what the session has.
 
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::Output;
 
@@ -151,6 +152,74 @@ fn folded_stacks_add_up_to_all_time() {
         number(&traced, "SELECT sum(duration_ns) FROM spans WHERE type = 'frame' AND parent_span_id IS NULL")
     );
     assert!(text.lines().any(|line| line.contains(";worker;square ")), "{text}");
+}
+
+/// By the published definitions, in the file and behind a real collector.
+#[test]
+fn otlp_is_what_collectors_take() {
+    let traced = pool();
+    let found = checked(&traced, "otlp", &[]);
+    assert_eq!(found["spans"], count(&traced, "1"));
+    assert_eq!(found["kinds"]["call"], count(&traced, "type = 'frame'"));
+    assert_eq!(found["kinds"]["pthread"], count(&traced, "runtime = 'pthread'"));
+    assert_eq!(found["names"]["square"], count(&traced, "name = 'square' AND type = 'frame'"));
+    assert_eq!(found["traces"], 1);
+    assert_eq!(found["services"][0][0], "thread_pool");
+    assert!(found["values"]["ada.value.rdi"].as_u64().unwrap() > 0, "registers are values");
+    // The wall clock, and not the trace's.
+    assert!(found["start"].as_u64().unwrap() > 1_700_000_000_000_000_000, "{found}");
+    // Threads hang below the calls that made them: what has no parent are the outermost calls of few threads.
+    assert!(found["roots"].as_u64().unwrap() < count(&traced, "parent_span_id IS NULL"), "{found}");
+    let sent: Value =
+        serde_json::from_str(&script("otlp_collector.py", &[env!("CARGO_BIN_EXE_ada").as_ref(), traced.path()]))
+            .unwrap();
+    assert_eq!(sent["spans"], found["spans"], "{sent}");
+    assert_eq!(sent["names"]["square"], count(&traced, "name = 'square'"));
+}
+
+/// A collector that is not there, that has too much to do, or that does not want the spans.
+#[test]
+fn what_a_collector_does_not_take_is_one_line() {
+    let traced = pool();
+    let export = |address: &str| {
+        let mut command = run::command();
+        command.args(["export", "--to", "otlp", "-o", address, "--function", "square"]).arg(traced.path());
+        run::bounded(command, b"")
+    };
+    let answering = |answer: &'static str| {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut bytes = [0; 4096];
+            let asked = stream.read(&mut bytes).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+            String::from_utf8_lossy(&bytes[..asked]).into_owned()
+        });
+        (address, server)
+    };
+    let (address, server) = answering("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    let refused = export(&address);
+    let request = server.join().unwrap();
+    assert!(request.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{request}");
+    // One span rejected, in ExportTraceServiceResponse's partial_success.
+    let (address, server) = answering("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n\x0a\x07\x08\x01\x12\x03old");
+    let rejected = export(&format!("{address}/other/path"));
+    assert!(server.join().unwrap().starts_with("POST /other/path "));
+    let closed = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    };
+    let nobody = export(&closed);
+    for (output, words) in
+        [(refused, "400 Bad Request"), (rejected, "rejected 1 spans: old"), (nobody, "Connection refused")]
+    {
+        let said = run::text(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(4), 1), "{said}");
+        assert!(said.contains("cannot send all to http://") && said.contains(words), "{said}");
+    }
+    let wrong = export("https://localhost");
+    assert_eq!(wrong.status.code(), Some(2), "{}", run::text(&wrong.stderr));
 }
 
 /// Go's own pprof reads the file, and has the sums that SQL has.

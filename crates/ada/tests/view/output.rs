@@ -8,7 +8,7 @@ use crate::exports::{export, pool};
 use crate::run;
 use crate::traced_program::TracedProgram;
 
-const FORMATS: [&str; 7] = ["perfetto", "chrome", "firefox", "speedscope", "heph", "folded", "pprof"];
+const FORMATS: [&str; 8] = ["perfetto", "chrome", "firefox", "speedscope", "heph", "otlp", "folded", "pprof"];
 
 fn one_line(stderr: &[u8]) -> String {
     let text = run::text(stderr).to_owned();
