@@ -21,10 +21,9 @@ pub(super) fn note(remote: &dyn Remote, process_block: RuntimeAddr, module: &Mod
         }
     };
     let result = module.captured.thread_result.map(u64::to_le_bytes);
-    for (distance, place) in [
-        (errno, offset_of!(ProcessBlock, errno_distance)),
-        (result, offset_of!(ProcessBlock, thread_result_distance)),
-    ] {
+    for (distance, place) in
+        [(errno, offset_of!(ProcessBlock, errno_distance)), (result, offset_of!(ProcessBlock, thread_result_distance))]
+    {
         if let Some(distance) = distance {
             let _ = remote.write(process_block + place as u64, &distance);
         }
