@@ -43,7 +43,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Option<Finding>
     for index in candidates {
         // Threads have an order of calls each; the one with the longest call of the function stands for it.
         let thread = meta.functions[index.as_usize()].longest.0;
-        if let Some(medians) = medians(about, thread, index)?.filter(|it| grows(it)) {
+        if let Some(medians) = medians(about, thread, index)?.filter(grows) {
             return Ok(Some(finding(about, index, &medians, life)));
         }
     }
