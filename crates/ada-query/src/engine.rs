@@ -18,6 +18,7 @@ use crate::mistake::{Mistake, What};
 use crate::rows::Rows;
 use crate::shared::Shared;
 use crate::sql_functions;
+use crate::stats::with_names;
 use crate::tables::{documented, register_all};
 use crate::trace::Trace;
 use crate::virtual_table::register;
@@ -81,11 +82,13 @@ impl Engine {
         self.shared.cancel.begin(limits.time);
         let described = match describe(sql) {
             Some(described) => Some(described),
-            None => self.group(sql, limits)?,
+            None => self.group(sql, limits)?.or_else(|| with_names(sql)),
         };
         let text = described.as_deref().unwrap_or(sql);
         heap::limit(limits.memory);
-        let mut statement = self.connection.prepare(text).map_err(|error| self.explain(error, sql))?;
+        // What is wrong is said of what was asked.
+        let prepared = self.connection.prepare(text).or_else(|_| self.connection.prepare(sql));
+        let mut statement = prepared.map_err(|error| self.explain(error, sql))?;
         if !statement.readonly() || statement.column_count() == 0 {
             return Err(QueryError::ReadOnly("only SELECT, WITH, VALUES, EXPLAIN and DESCRIBE are answered".into()));
         }

@@ -9,27 +9,27 @@ use super::group_table::GroupTable;
 use super::key::digits;
 use super::numbering::order;
 use super::question::{Aggregate, MOST_PARTS, Term, Top};
-use super::scan::Plan;
+use super::shape::Shape;
 use crate::predicate::Measure;
 
 /// Groups, or some of many.
 pub(crate) struct Groups {
-    plan: Arc<Plan>,
+    shape: Arc<Shape>,
     tables: Vec<GroupTable>,
     /// Tables and rows, in the order in which they are given.
     rows: Vec<(u32, u32)>,
 }
 
 impl Groups {
-    pub(super) fn new(plan: Arc<Plan>, tables: Vec<GroupTable>, is_sorted: bool) -> Self {
+    pub(super) fn new(shape: Arc<Shape>, tables: Vec<GroupTable>, is_sorted: bool) -> Self {
         let mut rows: Vec<(u32, u32)> = Vec::new();
         for (table, number) in tables.iter().zip(0..) {
             rows.extend(table.filled().map(|row| (number, row as u32)));
         }
-        if rows.is_empty() && plan.question.is_never_empty {
+        if rows.is_empty() && shape.question.is_never_empty {
             rows.extend(tables.first().map(|_| (0, 1)));
         }
-        let mut groups = Self { plan, tables, rows };
+        let mut groups = Self { shape, tables, rows };
         groups.keep_top();
         let is_in_order = matches!(&groups.tables[..], [table] if table.is_dense());
         if is_sorted && !is_in_order {
@@ -46,7 +46,7 @@ impl Groups {
 
     /// Forgets groups that are behind those that are asked for.
     fn keep_top(&mut self) {
-        let Some(top) = self.plan.question.top.clone() else { return };
+        let Some(top) = self.shape.question.top.clone() else { return };
         if top.count == 0 || self.rows.len() <= top.count {
             return;
         }
@@ -84,14 +84,14 @@ impl Groups {
 
     fn digit(&self, key: u128, part: usize) -> u64 {
         let mut found = [0; MOST_PARTS];
-        let sizes = &self.plan.sizes;
+        let sizes = &self.shape.sizes;
         digits(key, sizes, &mut found[..sizes.len()]);
         found[part]
     }
 
     /// The value of a part that is grouped by.
     pub(crate) fn key_value(&self, at: usize, part: usize) -> Value {
-        match self.plan.numberings.get(part) {
+        match self.shape.numberings.get(part) {
             Some(numbering) => numbering.value(self.digit(self.key(self.rows[at]), part)),
             None => Value::Null,
         }
@@ -103,15 +103,15 @@ impl Groups {
     }
 
     fn value_in(&self, (table, row): (u32, u32), number: usize) -> Option<Value> {
-        let Some(aggregate) = self.plan.question.values.get(number) else { return Some(Value::Null) };
-        self.plan.layout.value(self.tables[table as usize].sums(row as usize), *aggregate)
+        let Some(aggregate) = self.shape.question.values.get(number) else { return Some(Value::Null) };
+        self.shape.layout.value(self.tables[table as usize].sums(row as usize), *aggregate)
     }
 
     /// A percentile of the durations, where they were counted.
     pub(crate) fn quantile(&self, at: usize, share: f64) -> Option<u64> {
         let (table, row) = self.rows[at];
         let (table, row) = (&self.tables[table as usize], row as usize);
-        let extreme = |aggregate| match self.plan.layout.value(table.sums(row), aggregate) {
+        let extreme = |aggregate| match self.shape.layout.value(table.sums(row), aggregate) {
             Some(Value::Integer(number)) => u64::try_from(number).ok(),
             _ => None,
         };

@@ -33,13 +33,7 @@ pub(super) struct ProcessPlan {
 }
 
 impl ProcessPlan {
-    pub(super) fn new(
-        trace: &Trace,
-        process: &TraceProcess,
-        subject: Subject,
-        ready: Ready,
-        finds: Vec<Find>,
-    ) -> Self {
+    pub(super) fn new(trace: &Trace, process: &TraceProcess, subject: Subject, ready: Ready, finds: Vec<Find>) -> Self {
         let most = |measure| largest(trace, process, subject, measure);
         let known = (subject == Subject::Events)
             .then(|| KnownEvents::of(process.tables.meta(), most(Measure::Start), most(Measure::Depth)));
@@ -83,7 +77,10 @@ pub(super) enum Stop {
     /// There are events that the tables know nothing of.
     Strange,
     /// There are too many groups. These are some of their keys in order, and the share of the pieces that they are from.
-    TooMany { keys: Vec<u128>, share: f64 },
+    TooMany {
+        keys: Vec<u128>,
+        share: f64,
+    },
 }
 
 impl From<QueryError> for Stop {

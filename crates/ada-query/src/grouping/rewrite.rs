@@ -31,8 +31,8 @@ const OTHER_SUMS: [&str; 10] = [
 ];
 /// Words of expressions.
 const WORDS: [&str; 24] = [
-    "and", "or", "not", "is", "null", "in", "like", "glob", "between", "case", "when", "then", "else", "end", "cast", "as",
-    "integer", "text", "real", "escape", "true", "false", "isnull", "notnull",
+    "and", "or", "not", "is", "null", "in", "like", "glob", "between", "case", "when", "then", "else", "end", "cast",
+    "as", "integer", "text", "real", "escape", "true", "false", "isnull", "notnull",
 ];
 
 /// Takes a statement apart.
@@ -124,7 +124,20 @@ impl<'a> Clauses<'a> {
             words => words,
         };
         // Joins, unions, windows and questions in questions are SQLite's.
-        let foreign = ["join", "union", "intersect", "except", "window", "over", "filter", "distinct", "all", "with", "exists", "collate"];
+        let foreign = [
+            "join",
+            "union",
+            "intersect",
+            "except",
+            "window",
+            "over",
+            "filter",
+            "distinct",
+            "all",
+            "with",
+            "exists",
+            "collate",
+        ];
         let is_foreign = |word: &Word| matches!(&word.token, Token::Name(name) if foreign.contains(&name.as_str()));
         if words.iter().any(is_foreign) || words.iter().filter(|word| word.is("select")).count() != 1 {
             return None;
@@ -233,7 +246,9 @@ impl<'a> Rewriting<'a> {
 
     fn item(&self, words: &'a [Word]) -> Option<Item<'a>> {
         let name_of = |word: &Word| match &word.token {
-            Token::Name(name) if !WORDS.contains(&name.as_str()) => Some(self.sql.get(word.from..word.until)?.to_owned()),
+            Token::Name(name) if !WORDS.contains(&name.as_str()) => {
+                Some(self.sql.get(word.from..word.until)?.to_owned())
+            }
             Token::Quoted(_) => Some(self.sql.get(word.from + 1..word.until - 1)?.to_owned()),
             _ => None,
         };
@@ -257,9 +272,12 @@ impl<'a> Rewriting<'a> {
     /// What is grouped by: an expression, an item's other name, or an item's number.
     fn key(&self, words: &[Word], items: &[Item<'_>]) -> Option<GroupKey> {
         let item = match words {
-            [Word { token: Token::Number(number), .. }] => Some(items.get(number.parse::<usize>().ok()?.checked_sub(1)?)?),
+            [Word { token: Token::Number(number), .. }] => {
+                Some(items.get(number.parse::<usize>().ok()?.checked_sub(1)?)?)
+            }
             [Word { token: Token::Name(name), .. }] if self.column(words).is_none() => {
-                let is_it = |item: &&Item<'_>| item.alias.as_ref().is_some_and(|alias| alias.eq_ignore_ascii_case(name));
+                let is_it =
+                    |item: &&Item<'_>| item.alias.as_ref().is_some_and(|alias| alias.eq_ignore_ascii_case(name));
                 Some(items.iter().find(is_it)?)
             }
             _ => None,
@@ -408,7 +426,9 @@ impl<'a> Rewriting<'a> {
         let suffix = if direction { " DESC" } else { "" };
         // A number is a column's.
         let item = match expression {
-            [Word { token: Token::Number(number), .. }] => Some(items.get(number.parse::<usize>().ok()?.checked_sub(1)?)?),
+            [Word { token: Token::Number(number), .. }] => {
+                Some(items.get(number.parse::<usize>().ok()?.checked_sub(1)?)?)
+            }
             [Word { token: Token::Name(name), .. }] => {
                 items.iter().find(|item| item.alias.as_ref().is_some_and(|alias| alias.eq_ignore_ascii_case(name)))
             }
@@ -467,15 +487,15 @@ mod tests {
                 "SELECT time_ns / 1000000 AS ms, count(*) FROM events GROUP BY 1 ORDER BY 2 DESC, ms LIMIT 2, 3",
                 "SELECT key1 AS \"ms\", value1 AS \"count(*)\" FROM ada_groups ORDER BY value1 DESC, key1 LIMIT 2 , 3",
             ),
-            (
-                "SELECT upper(name), 'x' FROM spans GROUP BY \"name\" HAVING thread_id IS NOT NULL",
-                "",
-            ),
+            ("SELECT upper(name), 'x' FROM spans GROUP BY \"name\" HAVING thread_id IS NOT NULL", ""),
             (
                 "SELECT upper(name) FROM spans GROUP BY \"name\" HAVING name > 'x' AND count(*) * 2 > 4",
                 "SELECT upper ( CAST(key1 AS TEXT) ) AS \"upper(name)\" FROM ada_groups WHERE CAST(key1 AS TEXT) > 'x' AND value1 * 2 > 4",
             ),
-            ("SELECT count(*), max(depth) FROM events", "SELECT value1 AS \"count(*)\", value2 AS \"max(depth)\" FROM ada_groups"),
+            (
+                "SELECT count(*), max(depth) FROM events",
+                "SELECT value1 AS \"count(*)\", value2 AS \"max(depth)\" FROM ada_groups",
+            ),
         ] {
             assert_eq!(sql(asked).unwrap_or_default(), of_groups, "{asked}");
         }

@@ -12,6 +12,7 @@ use super::key::Key;
 use super::numbering::{Numbering, number, stepped};
 use super::pieces::{Adding, Piece, ProcessPlan, Scratch, Stop};
 use super::question::{Part, Question};
+use super::shape::Shape;
 use super::sums::Layout;
 use super::worker::Worker;
 use crate::error::QueryError;
@@ -27,12 +28,9 @@ const MOST_OWN: usize = 1 << 20;
 /// Keys that are looked at to choose ranges.
 const SAMPLE: usize = 1 << 12;
 
-/// A question, and all that answering it needs.
-pub(super) struct Plan {
-    pub(super) question: Question,
-    pub(super) layout: Layout,
-    pub(super) numberings: Vec<Numbering>,
-    pub(super) sizes: Vec<u64>,
+/// All that answering a question needs.
+struct Plan {
+    shape: Arc<Shape>,
     processes: Vec<ProcessPlan>,
     pieces: Vec<Piece>,
     single: Vec<SingleRow>,
@@ -78,15 +76,14 @@ impl Running {
     ) -> Result<Option<(Self, Groups)>, QueryError> {
         let Some(plan) = Plan::new(shared, question, memory)? else { return Ok(None) };
         let mut running = Self { plan: Arc::new(plan), remaining: Vec::new() };
-        let size = running.plan.sizes.iter().try_fold(1_u64, |all, it| all.checked_mul(*it));
-        let began = match size {
+        let began = match running.plan.shape.key_count() {
             Some(size) if size <= MOST_DENSE => running.plan.all::<u64>(Some(size as usize)),
             Some(_) => running.plan.all::<u64>(None),
             None => running.plan.all::<u128>(None),
         };
         match began {
             Ok(table) => {
-                let groups = Groups::new(running.plan.clone(), vec![table], true);
+                let groups = Groups::new(running.plan.shape.clone(), vec![table], true);
                 Ok(Some((running, groups)))
             }
             Err(Stop::Failed(error)) => Err(error),
@@ -107,17 +104,21 @@ impl Running {
         let count = self.remaining.len().min(workers());
         let ranges = self.remaining.split_off(self.remaining.len() - count);
         let plan = &self.plan;
-        let is_wide = plan.sizes.iter().try_fold(1_u64, |all, it| all.checked_mul(*it)).is_none();
-        let made = each_in_parallel(ranges, |range| {
-            if is_wide { plan.within::<u128>(range) } else { plan.within::<u64>(range) }
-        });
+        let is_wide = plan.shape.key_count().is_none();
+        let made =
+            each_in_parallel(
+                ranges,
+                |range| {
+                    if is_wide { plan.within::<u128>(range) } else { plan.within::<u64>(range) }
+                },
+            );
         let mut tables = Vec::new();
         for made in made {
             let (table, remaining) = made?;
             tables.push(table);
             self.remaining.extend(remaining);
         }
-        Ok(Some(Groups::new(self.plan.clone(), tables, false)))
+        Ok(Some(Groups::new(self.plan.shape.clone(), tables, false)))
     }
 }
 
@@ -136,25 +137,18 @@ impl Plan {
             numberings.push(numbering);
             finds.push(of_processes.into_iter());
         }
-        let sizes: Vec<u64> = numberings.iter().map(Numbering::size).collect();
-        if sizes.iter().try_fold(1_u128, |all, it| all.checked_mul((*it).into())).is_none() {
+        let single = spans.iter().map(|span| single_row(trace, span, &question.parts, &numberings)).collect();
+        let sizes = numberings.iter().map(Numbering::size).collect();
+        let shape = Shape { layout: Layout::of(&question.values), question, numberings, sizes };
+        if !shape.has_keys() {
             return Ok(None);
         }
-        let single = spans.iter().map(|span| single_row(trace, span, &question.parts, &numberings)).collect();
-        let mut plan = Self {
-            layout: Layout::of(&question.values),
-            question,
-            numberings,
-            sizes,
-            processes: Vec::new(),
-            pieces: Vec::new(),
-            single,
-            shared: shared.clone(),
-            memory,
-        };
+        let (shape, shared) = (Arc::new(shape), shared.clone());
+        let trace = &shared.trace.clone();
+        let mut plan = Self { shape, processes: Vec::new(), pieces: Vec::new(), single, shared, memory };
         for (number, process) in trace.processes().iter().enumerate() {
-            let subject = plan.question.subject;
-            let ready = prepare(&plan.question.test, subject, trace, process);
+            let subject = plan.shape.question.subject;
+            let ready = prepare(&plan.shape.question.test, subject, trace, process);
             let finds = finds.iter_mut().filter_map(Iterator::next).collect();
             let process = ProcessPlan::new(trace, process, subject, ready, finds);
             process.pieces(trace, number, &mut plan.pieces);
@@ -167,19 +161,19 @@ impl Plan {
         let adding = Adding {
             trace: &self.shared.trace,
             plan: &self.processes[piece.process],
-            sizes: &self.sizes,
-            layout: &self.layout,
-            wants_quantiles: self.question.wants_quantiles,
+            sizes: &self.shape.sizes,
+            layout: &self.shape.layout,
+            wants_quantiles: self.shape.question.wants_quantiles,
         };
         adding.add(piece, scratch, worker)
     }
 
     /// All groups: each worker adds the rows of some pieces, and the tables are merged.
     fn all<K: Key>(&self, keys: Option<usize>) -> Result<GroupTable, Stop> {
-        let wants_quantiles = self.question.wants_quantiles;
+        let wants_quantiles = self.shape.question.wants_quantiles;
         let new = || match keys {
-            Some(keys) => GroupTable::dense(keys, &self.layout, wants_quantiles),
-            None => GroupTable::hashed::<K>(0, &self.layout, wants_quantiles),
+            Some(keys) => GroupTable::dense(keys, &self.shape.layout, wants_quantiles),
+            None => GroupTable::hashed::<K>(0, &self.shape.layout, wants_quantiles),
         };
         let count = self.pieces.len();
         // The first pieces are to be like all the others: if there are too many groups, ranges are chosen by them.
@@ -200,7 +194,7 @@ impl Plan {
         })?;
         let mut tables = workers.into_iter().map(|(worker, _)| worker.table);
         let mut table = tables.next().unwrap_or_else(new);
-        tables.for_each(|other| table.merge::<K>(other, &self.layout));
+        tables.for_each(|other| table.merge::<K>(other, &self.shape.layout));
         self.add_single::<K>(&mut table, (0, None));
         Ok(table)
     }
@@ -212,9 +206,9 @@ impl Plan {
         &self,
         (low, mut high): (u128, Option<u128>),
     ) -> Result<(GroupTable, Option<(u128, Option<u128>)>), QueryError> {
-        let room = GroupTable::room_in::<K>(self.memory / workers() as u64, &self.layout);
+        let room = GroupTable::room_in::<K>(self.memory / workers() as u64, &self.shape.layout);
         let mut worker = Worker::new(
-            GroupTable::hashed::<K>(room, &self.layout, false),
+            GroupTable::hashed::<K>(room, &self.shape.layout, false),
             (K::narrowed(low), high.map(K::narrowed)),
         );
         let (mut scratch, mut remaining) = (Scratch::default(), None);
@@ -248,13 +242,13 @@ impl Plan {
             if let Some(histogram) = table.histogram(at) {
                 histogram.add(row.duration);
             }
-            self.layout.add_row(table.sums_mut(at), |measure| row.measure(measure));
+            self.shape.layout.add_row(table.sums_mut(at), |measure| row.measure(measure));
         }
     }
 
     /// Ranges with as many groups as there is memory for, by some keys from a share of all pieces.
     fn ranges(&self, keys: &[u128], share: f64) -> Vec<(u128, Option<u128>)> {
-        let narrow = GroupTable::room_in::<u64>(self.memory / workers() as u64, &self.layout);
+        let narrow = GroupTable::room_in::<u64>(self.memory / workers() as u64, &self.shape.layout);
         let groups = MOST_OWN as f64 / share.max(1e-9);
         let least = (groups / (narrow as f64 * 0.75)).ceil() as usize;
         let count = least.next_multiple_of(workers()).clamp(1, keys.len().max(1));

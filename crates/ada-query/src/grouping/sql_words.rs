@@ -2,7 +2,7 @@
 
 /// A word of SQL.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     /// In lower case.
     Name(String),
     /// A name in double quotes, in lower case.
@@ -15,24 +15,24 @@ pub(super) enum Token {
 
 /// A word, and where it stands.
 #[derive(Clone, Debug)]
-pub(super) struct Word {
-    pub(super) token: Token,
-    pub(super) from: usize,
-    pub(super) until: usize,
+pub(crate) struct Word {
+    pub(crate) token: Token,
+    pub(crate) from: usize,
+    pub(crate) until: usize,
 }
 
 impl Word {
-    pub(super) fn is(&self, name: &str) -> bool {
+    pub(crate) fn is(&self, name: &str) -> bool {
         matches!(&self.token, Token::Name(it) if it == name)
     }
 
-    pub(super) fn is_sign(&self, sign: char) -> bool {
+    pub(crate) fn is_sign(&self, sign: char) -> bool {
         self.token == Token::Sign(sign)
     }
 }
 
 /// The words of a statement. None where it has comments, or names in other quotes, which are SQLite's to read.
-pub(super) fn words(sql: &str) -> Option<Vec<Word>> {
+pub(crate) fn words(sql: &str) -> Option<Vec<Word>> {
     let mut found: Vec<Word> = Vec::new();
     let mut at = 0;
     while let Some(letter) = sql[at..].chars().next() {

@@ -77,12 +77,7 @@ impl Layout {
 
     /// Adds the rows of a batch to the groups at `places`: where each group's words begin.
     #[inline]
-    pub(super) fn add_rows<'a>(
-        &self,
-        groups: &mut [u64],
-        places: &[usize],
-        values_of: impl Fn(Measure) -> &'a [u64],
-    ) {
+    pub(super) fn add_rows<'a>(&self, groups: &mut [u64], places: &[usize], values_of: impl Fn(Measure) -> &'a [u64]) {
         for &place in places {
             groups[place] += 1;
         }
@@ -144,7 +139,9 @@ impl Layout {
             u128::from(group[at + 1]) << 64 | u128::from(group[at])
         };
         let number = |number: u128| i64::try_from(number).ok().map(Value::Integer);
-        let extreme = |change, measure| if there(measure) == 0 { Some(Value::Null) } else { number(word(change, measure).into()) };
+        let extreme = |change, measure| {
+            if there(measure) == 0 { Some(Value::Null) } else { number(word(change, measure).into()) }
+        };
         match aggregate {
             Aggregate::Rows => number(group[0].into()),
             Aggregate::Count(measure) => number(there(measure).into()),

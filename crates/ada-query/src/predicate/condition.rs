@@ -2,9 +2,9 @@
 
 use rusqlite::types::Value;
 
+use super::{Field, Subject, Test};
 use crate::mistake::Mistake;
 use crate::nearest::nearest;
-use super::{Field, Subject, Test};
 use crate::relation::Op;
 
 /// How deep parentheses may nest.

@@ -226,9 +226,10 @@ impl Ready {
     pub(crate) fn times(&self) -> (u64, u64) {
         match self {
             Self::Range(Measure::Start, low, high) => (*low, *high),
-            Self::All(parts) => parts.iter().map(Self::times).fold((0, u64::MAX), |(low, high), (from, until)| {
-                (low.max(from), high.min(until))
-            }),
+            Self::All(parts) => parts
+                .iter()
+                .map(Self::times)
+                .fold((0, u64::MAX), |(low, high), (from, until)| (low.max(from), high.min(until))),
             _ => (0, u64::MAX),
         }
     }

@@ -1,9 +1,13 @@
 //! `stats(by, condition)`: sums over spans in groups, made by all processors. SQLite's own `GROUP BY` takes ten times
 //! as long.
 
+mod named;
+
+pub(crate) use named::with_names;
+
 use rusqlite::types::Value;
 
-use crate::doc::{Kind, TableDoc, plain};
+use crate::doc::{ColumnDoc, Kind, TableDoc, plain};
 use crate::error::QueryError;
 use crate::grouping::{Aggregate, MOST_PARTS, Question, Running, parse_parts};
 use crate::mistake::Mistake;
@@ -26,6 +30,22 @@ const SUMS: [Aggregate; 6] = [
 ];
 const P50: usize = MOST_PARTS + SUMS.len();
 
+const COLUMNS: &[ColumnDoc] = &[
+    plain("key1", Kind::Text, "the value of the first column that is grouped by"),
+    plain("key2", Kind::Text, "of the second"),
+    plain("key3", Kind::Text, "of the third"),
+    plain("key4", Kind::Text, "of the fourth"),
+    plain("count", Kind::Integer, "how many spans"),
+    plain("total_ns", Kind::Integer, "their durations together"),
+    plain("self_ns", Kind::Integer, "their time in themselves together; none of threads and the like"),
+    plain("min_ns", Kind::Integer, "the shortest"),
+    plain("max_ns", Kind::Integer, "the longest"),
+    plain("avg_ns", Kind::Real, "the mean"),
+    plain("p50_ns", Kind::Integer, "the median, to within 6 %"),
+    plain("p95_ns", Kind::Integer, "the 95th percentile, to within 6 %"),
+    plain("p99_ns", Kind::Integer, "the 99th percentile, to within 6 %"),
+];
+
 /// The table.
 pub(crate) struct Stats;
 
@@ -33,21 +53,7 @@ impl Described for Stats {
     const DOC: &'static TableDoc = &TableDoc {
         name: "stats",
         about: "sums over spans in groups, by all processors: stats('name'), stats('thread_id, status', 'duration_ns > 1000000'), stats('start_ns/1000000')",
-        columns: &[
-            plain("key1", Kind::Text, "the value of the first column that is grouped by"),
-            plain("key2", Kind::Text, "of the second"),
-            plain("key3", Kind::Text, "of the third"),
-            plain("key4", Kind::Text, "of the fourth"),
-            plain("count", Kind::Integer, "how many spans"),
-            plain("total_ns", Kind::Integer, "their durations together"),
-            plain("self_ns", Kind::Integer, "their time in themselves together; none of threads and the like"),
-            plain("min_ns", Kind::Integer, "the shortest"),
-            plain("max_ns", Kind::Integer, "the longest"),
-            plain("avg_ns", Kind::Real, "the mean"),
-            plain("p50_ns", Kind::Integer, "the median, to within 6 %"),
-            plain("p95_ns", Kind::Integer, "the 95th percentile, to within 6 %"),
-            plain("p99_ns", Kind::Integer, "the 99th percentile, to within 6 %"),
-        ],
+        columns: COLUMNS,
         parameters: &[
             plain(
                 "by",
