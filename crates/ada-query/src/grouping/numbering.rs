@@ -111,7 +111,8 @@ pub(super) fn largest(trace: &Trace, process: &TraceProcess, subject: Subject, m
         Measure::Start => of_blocks(|it| it.max_start.0),
         Measure::End => of_blocks(|it| it.max_end.0),
         Measure::Duration | Measure::SelfTime => of_blocks(|it| it.max_duration),
-        Measure::Depth => of_blocks(|it| it.max_depth.into()),
+        // An event of another stack says how many calls are open there, which is one more than the depth of the newest.
+        Measure::Depth => of_blocks(|it| it.max_depth.into()) + u64::from(subject == Subject::Events),
     }
 }
 

@@ -352,14 +352,14 @@ impl<'a> Rewriting<'a> {
 
     /// An expression over groups.
     fn express(&mut self, words: &[Word]) -> Option<String> {
-        let mut pieces = Vec::new();
+        let mut text = Typed::default();
         let mut rest = words;
-        while !rest.is_empty() {
+        while let [first, ..] = rest {
             let (piece, length) = self.piece(rest, rest.len() == words.len())?;
-            pieces.push(piece);
+            text.push(&piece, first.from, rest[length - 1].until);
             rest = &rest[length..];
         }
-        (!pieces.is_empty()).then(|| pieces.join(" "))
+        (!text.text.is_empty()).then_some(text.text)
     }
 
     /// What some words begin with, over groups, and how many words that is. `is_first`: nothing comes before them.
@@ -384,10 +384,14 @@ impl<'a> Rewriting<'a> {
                 }
             }
             Token::Name(name) if WORDS.contains(&name.as_str()) => {}
+            // A column is a column before it is another name for something.
+            Token::Name(_) if self.column(words).is_some() => return None,
             Token::Name(name) => {
                 let (_, text) = self.items.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name))?;
                 return Some((format!("({text})"), 1));
             }
+            // All columns.
+            Token::Sign('*') if is_first => return None,
             Token::Quoted(_) => return None,
             Token::Number(_) | Token::Text | Token::Sign(_) => {}
         }
@@ -400,20 +404,20 @@ impl<'a> Rewriting<'a> {
 
     /// Words as they were typed, without the table's name before columns.
     fn text(&self, words: &[Word]) -> Option<String> {
-        let mut pieces = Vec::new();
+        let mut text = Typed::default();
         let mut rest = words;
         while let [word, behind @ ..] = rest {
             rest = behind;
             match (&word.token, rest) {
                 (_, [dot, name, ..]) if dot.is_sign('.') && word.is(&self.clauses.table) => {
-                    pieces.push(self.typed(name)?.to_owned());
+                    text.push(self.typed(name)?, word.from, name.until);
                     rest = &rest[2..];
                 }
-                (Token::Quoted(name), _) => pieces.push(name.clone()),
-                _ => pieces.push(self.typed(word)?.to_owned()),
+                (Token::Quoted(name), _) => text.push(name, word.from, word.until),
+                _ => text.push(self.typed(word)?, word.from, word.until),
             }
         }
-        Some(pieces.join(" "))
+        Some(text.text)
     }
 
     /// A term of ORDER BY: what it compares, where the groups know that, and its text.
@@ -439,6 +443,23 @@ impl<'a> Rewriting<'a> {
         let number = |prefix: &str| text.strip_prefix(prefix)?.parse::<usize>().ok()?.checked_sub(1);
         let term = number("key").map(Term::Key).or_else(|| number("value").map(Term::Value));
         Some((term.map(|term| (term, direction)), text.clone() + suffix))
+    }
+}
+
+/// Words with spaces where they were typed: operators may have two signs.
+#[derive(Default)]
+struct Typed {
+    text: String,
+    until: usize,
+}
+
+impl Typed {
+    fn push(&mut self, piece: &str, from: usize, until: usize) {
+        if !self.text.is_empty() && self.until < from {
+            self.text.push(' ');
+        }
+        self.text.push_str(piece);
+        self.until = until;
     }
 }
 
@@ -479,18 +500,18 @@ mod tests {
                 "SELECT key1 AS \"status\", key2 AS \"reason\", value1 AS \"COUNT(*)\" FROM ada_groups",
             ),
             (
-                "SELECT e.kind k, min(e.time_ns)/1000, round(avg(depth), 1) FROM events AS e WHERE e.depth < 3 GROUP BY k HAVING count(*) > 3",
-                "SELECT key1 AS \"k\", value1 / 1000 AS \"min(e.time_ns)/1000\", round ( value2 , 1 ) AS \"round(avg(depth), 1)\" \
-                 FROM ada_groups WHERE value3 > 3",
+                "SELECT e.kind k, min(e.time_ns)/1000, round(avg(depth), 1) FROM events AS e WHERE e.depth < 3 GROUP BY k HAVING count(*) >= 3",
+                "SELECT key1 AS \"k\", value1/1000 AS \"min(e.time_ns)/1000\", round(value2, 1) AS \"round(avg(depth), 1)\" \
+                 FROM ada_groups WHERE value3 >= 3",
             ),
             (
                 "SELECT time_ns / 1000000 AS ms, count(*) FROM events GROUP BY 1 ORDER BY 2 DESC, ms LIMIT 2, 3",
-                "SELECT key1 AS \"ms\", value1 AS \"count(*)\" FROM ada_groups ORDER BY value1 DESC, key1 LIMIT 2 , 3",
+                "SELECT key1 AS \"ms\", value1 AS \"count(*)\" FROM ada_groups ORDER BY value1 DESC, key1 LIMIT 2, 3",
             ),
             ("SELECT upper(name), 'x' FROM spans GROUP BY \"name\" HAVING thread_id IS NOT NULL", ""),
             (
                 "SELECT upper(name) FROM spans GROUP BY \"name\" HAVING name > 'x' AND count(*) * 2 > 4",
-                "SELECT upper ( CAST(key1 AS TEXT) ) AS \"upper(name)\" FROM ada_groups WHERE CAST(key1 AS TEXT) > 'x' AND value1 * 2 > 4",
+                "SELECT upper(CAST(key1 AS TEXT)) AS \"upper(name)\" FROM ada_groups WHERE CAST(key1 AS TEXT) > 'x' AND value1 * 2 > 4",
             ),
             (
                 "SELECT count(*), max(depth) FROM events",
