@@ -6,6 +6,7 @@ use ada_event::{EventSeq, FunctionId, ProcessId, TraceNanos};
 use ada_span::ThreadIndex;
 use ada_span::table::{Column, Columns, FunctionIndex};
 
+use crate::batch::SpanBatch;
 use crate::cancel::Cancel;
 use crate::error::QueryError;
 use crate::function_pattern::FunctionPattern;
@@ -242,7 +243,7 @@ fn first_and_last(
         }
         let wanted = |column| matches!(column, Column::Function | Column::Start | Column::OpenSeq);
         tables.read(block, wanted, columns)?;
-        ready.select(entry, columns, chosen);
+        ready.select(&SpanBatch { thread: entry.thread, columns }, chosen);
         for row in (0..columns.rows()).filter(|&row| chosen[row]) {
             let found = (columns.start(row), entry.thread, columns.seq(row));
             *first = Some(first.map_or(found, |it| it.min(found)));

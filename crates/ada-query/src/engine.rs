@@ -11,15 +11,17 @@ use crate::cancel::Cancel;
 use crate::doc::TableDoc;
 use crate::error::QueryError;
 use crate::exported::{ParquetFolder, register_exported};
+use crate::grouping::{AnswerSlot, Answers, Running, rewrite};
 use crate::heap;
 use crate::limits::Limits;
 use crate::mistake::{Mistake, What};
 use crate::rows::Rows;
 use crate::shared::Shared;
 use crate::sql_functions;
-use crate::stats::grouped;
+use crate::stats::with_names;
 use crate::tables::{documented, register_all};
 use crate::trace::Trace;
+use crate::virtual_table::register;
 
 /// Instructions of SQLite's between two looks at the clock and at whether somebody has cancelled.
 const BETWEEN_LOOKS: i32 = 4000;
@@ -28,13 +30,20 @@ const BETWEEN_LOOKS: i32 = 4000;
 pub struct Engine {
     connection: Connection,
     shared: Shared,
+    /// Where groups are put that were made beside SQLite; none over files without a trace.
+    groups: Option<AnswerSlot>,
 }
 
 impl Engine {
     /// An engine over a trace.
     pub fn new(trace: Arc<Trace>, cancel: Cancel) -> Result<Self, QueryError> {
         let shared = Shared { trace, cancel };
-        Self::with_tables(shared, register_all)
+        let slot = AnswerSlot::default();
+        let engine = Self::with_tables(shared, |connection, shared| {
+            register::<Answers>(connection, &slot)?;
+            register_all(connection, shared)
+        })?;
+        Ok(Self { groups: Some(slot), ..engine })
     }
 
     /// An engine over folders that were exported: the tables, but not the functions that walk through spans.
@@ -50,7 +59,7 @@ impl Engine {
         let mut connection = Connection::open_in_memory().map_err(QueryError::Sqlite)?;
         register(&connection, &shared).map_err(QueryError::Sqlite)?;
         set_up(&mut connection, &shared).map_err(QueryError::Sqlite)?;
-        Ok(Self { connection, shared })
+        Ok(Self { connection, shared, groups: None })
     }
 
     /// The trace.
@@ -71,10 +80,15 @@ impl Engine {
         read: impl FnOnce(&mut Rows<'_>) -> Result<T, QueryError>,
     ) -> Result<T, QueryError> {
         self.shared.cancel.begin(limits.time);
-        let described = describe(sql).or_else(|| grouped(sql));
+        let described = match describe(sql) {
+            Some(described) => Some(described),
+            None => self.group(sql, limits)?.or_else(|| with_names(sql)),
+        };
         let text = described.as_deref().unwrap_or(sql);
         heap::limit(limits.memory);
-        let mut statement = self.connection.prepare(text).map_err(|error| self.explain(error, sql))?;
+        // What is wrong is said of what was asked.
+        let prepared = self.connection.prepare(text).or_else(|_| self.connection.prepare(sql));
+        let mut statement = prepared.map_err(|error| self.explain(error, sql))?;
         if !statement.readonly() || statement.column_count() == 0 {
             return Err(QueryError::ReadOnly("only SELECT, WITH, VALUES, EXPLAIN and DESCRIBE are answered".into()));
         }
@@ -86,6 +100,17 @@ impl Engine {
             Some(error) => Err(self.explain(error, sql)),
             None => answer,
         }
+    }
+
+    /// Makes the groups that a question is about, if it is about groups that SQLite need not make, and gives what is then
+    /// asked of them.
+    fn group(&self, sql: &str, limits: &Limits) -> Result<Option<String>, QueryError> {
+        let (Some(slot), Some(rewritten)) = (&self.groups, rewrite(sql)) else { return Ok(None) };
+        let answer = Running::begin(&self.shared, rewritten.question, limits.memory)?;
+        Ok(answer.map(|answer| {
+            slot.put(answer);
+            rewritten.sql
+        }))
     }
 
     /// Names for completion: tables, functions and columns.

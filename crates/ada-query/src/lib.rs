@@ -8,6 +8,7 @@
 //! `docs/query.md` describes tables and functions.
 #![deny(unsafe_code)]
 
+mod batch;
 pub mod called;
 mod cancel;
 mod captured_calls;
@@ -19,6 +20,7 @@ mod exported;
 pub mod findings;
 mod fleet;
 mod function_pattern;
+mod grouping;
 #[allow(unsafe_code, reason = "one call of SQLite's")]
 mod heap;
 mod hive;

@@ -3,6 +3,7 @@
 use ada_format::parallel::in_parallel_with;
 use ada_span::table::{Columns, Tables};
 
+use crate::batch::SpanBatch;
 use crate::cancel::Cancel;
 use crate::error::QueryError;
 use crate::predicate::Ready;
@@ -76,7 +77,7 @@ impl Matching {
                 return Ok(());
             }
             tables.read(block, |column| ready.needs(column), columns)?;
-            ready.select(entry, columns, flags);
+            ready.select(&SpanBatch { thread: entry.thread, columns }, flags);
             let rows: Vec<u16> = flags.iter().zip(0..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect();
             if !rows.is_empty() {
                 found.push((piece, Some(rows)));

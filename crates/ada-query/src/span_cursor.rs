@@ -6,7 +6,7 @@ use rusqlite::types::{Null, Value};
 use rusqlite::vtab::Context;
 
 use crate::error::QueryError;
-use crate::predicate::{Field, Ready, Test, prepare};
+use crate::predicate::{Field, Ready, Subject, Test, prepare};
 use crate::relation::{Ask, Op, RowCursor, signed};
 use crate::scan::Matching;
 use crate::shared::Shared;
@@ -107,7 +107,7 @@ impl SpanCursor {
             let rows: Vec<Span> = rows.filter(|span| self.scan.test.matches_span(trace, span)).collect();
             self.held = rows.into_iter();
         }
-        let ready = prepare(&self.scan.test, trace, process);
+        let ready = prepare(&self.scan.test, Subject::Spans, trace, process);
         let tables = &process.tables;
         self.matching = match &self.scan.within {
             None => Some(Matching::new(tables, ready, 0..tables.meta().blocks.len())),

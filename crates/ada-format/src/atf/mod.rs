@@ -51,6 +51,7 @@ pub use platform::{Arch, Clock, Os, Platform};
 pub use recording::{DetailWriter, IndexWriter, SessionWriter, SyncPolicy, ThreadWriter};
 pub use schedule::{append_schedule, parse_schedule, read_schedule};
 pub use session::{
-    Events, Finding, HeldRecord, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadEvents, ThreadTrace,
+    Events, Finding, HeldRecord, HeldRecords, PieceReader, Problem, Process, Session, ThreadDetail, ThreadEvents,
+    ThreadTrace,
 };
 pub use store::Store;

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{About, Finding};
 use crate::error::QueryError;
 use crate::ownership::own_functions;
-use crate::predicate::{Field, Ready, Test, prepare};
+use crate::predicate::{Field, Ready, Subject, Test, prepare};
 use crate::relation::Op;
 use crate::scan::Matching;
 use crate::signal_name::signal_name;
@@ -101,7 +101,7 @@ fn open_calls(about: &About<'_>, id: ThreadId) -> Result<Vec<(ThreadIndex, Event
     let Some(thread) = about.process.tables.meta().thread_index(id) else { return Ok(Vec::new()) };
     let tables = &about.process.tables;
     let test = Test::Compare(Field::Reason, Op::Eq, rusqlite::types::Value::Text(Reason::Crash.word().into()));
-    let ready: Ready = prepare(&test, about.trace, about.process);
+    let ready: Ready = prepare(&test, Subject::Spans, about.trace, about.process);
     let mut matching = Matching::new(tables, ready, tables.blocks_of(thread).rev());
     let mut columns = Columns::new();
     let mut calls = Vec::new();

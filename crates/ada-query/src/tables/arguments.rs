@@ -7,7 +7,7 @@ use super::events::is_wanted;
 use crate::captured_calls::CapturedCalls;
 use crate::doc::{Kind, TableDoc, plain, pushed};
 use crate::error::QueryError;
-use crate::predicate::{Ready, Test, prepare};
+use crate::predicate::{Ready, Subject, Test, prepare};
 use crate::relation::{Ask, Batched, Condition, Described, Op, Relation, maybe, text};
 use crate::shared::Shared;
 use crate::span::{Span, SpanColumn, find};
@@ -89,7 +89,7 @@ impl Relation for Arguments {
             let trace = &shared.trace;
             let Some(process) = &mut calls else {
                 let Some(number) = wanted.next() else { return Ok(None) };
-                let ready: Ready = prepare(&test, trace, &trace.processes()[number]);
+                let ready: Ready = prepare(&test, Subject::Spans, trace, &trace.processes()[number]);
                 calls = Some(CapturedCalls::new(trace, number, ready));
                 return Ok(Some(Vec::new()));
             };

@@ -5,7 +5,7 @@ use ada_format::atf::{Arm64Frame, HeldRecord, Payload, Probes, ThreadDetail, X86
 use ada_span::ThreadIndex;
 use rusqlite::types::Value;
 
-use super::events::{is_wanted, wanted_functions, wanted_range};
+use super::events::{EVENT_ID, SEQ, is_wanted, wanted_functions, wanted_range};
 use crate::doc::{Kind, TableDoc, plain, pushed};
 use crate::error::QueryError;
 use crate::relation::{Ask, Batched, Described, Op, Relation, maybe, number, text};
@@ -102,6 +102,10 @@ impl Relation for Details {
     }
 
     fn expect(shared: &Shared, conditions: &[(usize, Op)]) -> f64 {
+        // Joins by the event look each one up.
+        if conditions.iter().any(|it| matches!(it, (EVENT_ID | SEQ, Op::Eq))) {
+            return 1.0;
+        }
         let details = |process: &TraceProcess| {
             let threads = shared.trace.recorded(process).threads.iter();
             threads.filter_map(|thread| thread.detail()).map(|view| view.len()).sum::<u64>()

@@ -17,9 +17,9 @@ use crate::trace::{Reference, Target};
 
 const SESSION: usize = 0;
 const PID: usize = 1;
-const EVENT_ID: usize = 2;
+pub(super) const EVENT_ID: usize = 2;
 const THREAD: usize = 3;
-const SEQ: usize = 4;
+pub(super) const SEQ: usize = 4;
 const TIME: usize = 5;
 const KIND: usize = 6;
 const FUNCTION_ID: usize = 7;

@@ -117,6 +117,42 @@ fn stats_are_what_group_by_gives() {
     }
 }
 
+/// What is grouped beside SQLite is what SQLite makes of the same rows.
+#[test]
+fn groups_of_spans_and_events_are_those_of_sqlite() {
+    let traced = TracedProgram::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
+    for (select, table, rest) in [
+        ("name, count(*) n, sum(duration_ns), avg(self_ns)", "spans", "GROUP BY name"),
+        ("thread_id, status, count(*), min(start_ns), max(end_ns)", "spans", "GROUP BY thread_id, status"),
+        ("type, depth, count(depth), count(self_ns), total(self_ns)", "spans", "GROUP BY type, depth"),
+        ("reason, count(*)", "spans", "WHERE duration_ns > 1000 OR name LIKE 'p%' GROUP BY reason"),
+        ("start_ns/100000 AS t, count(*)", "spans", "GROUP BY t HAVING count(*) > 1"),
+        ("start_ns, end_ns, count(*)", "spans", "GROUP BY start_ns, end_ns"),
+        ("duration_ns, name, count(*)", "spans", "GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT 7 OFFSET 2"),
+        ("count(*), sum(depth), max(duration_ns)", "spans", ""),
+        ("count(*), sum(depth), max(duration_ns)", "spans", "WHERE name = 'nobody'"),
+        ("kind, count(*), min(time_ns), avg(seq)", "events", "GROUP BY kind"),
+        ("name, kind, count(*), max(depth)", "events", "GROUP BY name, kind"),
+        ("module, has_detail, count(*)", "events", "GROUP BY module, has_detail"),
+        ("thread_id, depth, count(*)", "events", "WHERE kind = 'call' AND depth BETWEEN 1 AND 6 GROUP BY 1, 2"),
+        ("seq, time_ns, count(*)", "events", "GROUP BY seq, time_ns ORDER BY time_ns DESC LIMIT 9"),
+        ("upper(function_id), count(*) * 2", "events", "WHERE time_ns > 1 GROUP BY function_id"),
+        ("count(*), min(time_ns), max(seq)", "events", "WHERE has_detail = 0"),
+    ] {
+        let of = |table: &str| {
+            let rows = rows(&traced, &format!("SELECT {select} FROM {table} {rest}"));
+            let mut lines: Vec<String> = rows.iter().map(Value::to_string).collect();
+            if !rest.contains("ORDER BY") {
+                lines.sort();
+            }
+            lines
+        };
+        let (grouped, itself) = (of(table), of(&format!("(SELECT * FROM {table})")));
+        assert_eq!(grouped, itself, "{select} FROM {table} {rest}");
+        assert!(!grouped.is_empty(), "{select} FROM {table} {rest}");
+    }
+}
+
 #[test]
 fn functions_sum_up_their_spans() {
     let traced = TracedProgram::trace(&Program::new("tree.c"));

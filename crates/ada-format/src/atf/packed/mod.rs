@@ -30,6 +30,7 @@ mod record_section;
 mod shape;
 
 pub(crate) use closing::Around;
+pub(crate) use compact_block::CompactBlock;
 pub use convert::{Comparison, ConvertError, pack_detail, pack_index, unpack_detail, unpack_index};
 pub use convert_file::{Sizes, convert_file};
 pub(crate) use detail_code::DetailBlock;

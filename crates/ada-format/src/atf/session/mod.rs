@@ -5,12 +5,14 @@ mod detail;
 mod finding;
 mod folder;
 mod index;
+mod pieces;
 mod thread;
 mod verify;
 
 pub use detail::{HeldRecord, HeldRecords, ThreadDetail};
 pub use finding::{Finding, Problem};
 pub use index::{Events, ThreadEvents};
+pub use pieces::PieceReader;
 pub use thread::ThreadTrace;
 
 use std::path::{Path, PathBuf};

@@ -1,19 +1,19 @@
-//! Conditions in the words of SQL: what follows `WHERE`, over columns of spans and constants.
+//! Conditions in the words of SQL: what follows `WHERE`, over columns of spans or events and constants.
 
 use rusqlite::types::Value;
 
+use super::{Field, Subject, Test};
 use crate::mistake::Mistake;
 use crate::nearest::nearest;
-use crate::predicate::{Field, Test};
 use crate::relation::Op;
 
 /// How deep parentheses may nest.
 const DEEPEST: usize = 64;
 
 /// Reads a condition.
-pub(super) fn parse(text: &str) -> Result<Test, Mistake> {
+pub(crate) fn parse(subject: Subject, text: &str) -> Result<Test, Mistake> {
     let tokens = tokens(text)?;
-    let mut parser = Parser { text, tokens, at: 0, depth: 0 };
+    let mut parser = Parser { subject, text, tokens, at: 0, depth: 0 };
     let test = parser.any()?;
     match parser.peek() {
         None => Ok(test),
@@ -87,6 +87,7 @@ fn quoted(text: &str) -> Option<(String, usize)> {
 }
 
 struct Parser<'a> {
+    subject: Subject,
     text: &'a str,
     tokens: Vec<(usize, Token)>,
     at: usize,
@@ -220,16 +221,16 @@ impl Parser<'_> {
 
     fn field(&mut self) -> Result<Field, Mistake> {
         let Some(Token::Word(name)) = self.peek().cloned() else {
-            return Err(self.wrong("expected a column of spans"));
+            return Err(self.wrong("expected a column"));
         };
-        match Field::from_name(&name) {
+        match Field::from_name(self.subject, &name) {
             Some(field) => {
                 self.at += 1;
                 Ok(field)
             }
             None => {
                 let mut mistake = self.wrong(format!("conditions cannot be on {name}"));
-                mistake.suggestion = nearest(&name, Field::names()).map(str::to_owned);
+                mistake.suggestion = nearest(&name, Field::names(self.subject)).map(str::to_owned);
                 Err(mistake)
             }
         }
@@ -279,7 +280,7 @@ mod tests {
             Field::Duration => Value::Integer(duration),
             _ => Value::Null,
         };
-        parse(condition).unwrap_or_else(|mistake| panic!("{mistake}")).matches(&of)
+        parse(Subject::Spans, condition).unwrap_or_else(|mistake| panic!("{mistake}")).matches(&of)
     }
 
     #[test]
@@ -297,7 +298,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_pointed_at() {
-        let mistake = parse("name = 'f' AND duratoin_ns > 3").unwrap_err();
+        let mistake = parse(Subject::Spans, "name = 'f' AND duratoin_ns > 3").unwrap_err();
         assert_eq!((mistake.offset, mistake.suggestion.as_deref()), (Some(15), Some("duration_ns")));
         for (wrong, offset) in [
             ("", 0),
@@ -312,8 +313,8 @@ mod tests {
             ("name ~ 'f'", 5),
             ("duration_ns > 5x", 14),
         ] {
-            assert_eq!(parse(wrong).unwrap_err().offset, Some(offset), "{wrong}");
+            assert_eq!(parse(Subject::Spans, wrong).unwrap_err().offset, Some(offset), "{wrong}");
         }
-        assert!(parse(&"(".repeat(1000)).is_err());
+        assert!(parse(Subject::Spans, &"(".repeat(1000)).is_err());
     }
 }
