@@ -189,7 +189,7 @@ fn errno_place(path: &Path, functions: &FunctionTable) -> Option<ErrnoPlace> {
 
 /// Of a C library that has the call by which threads end.
 fn thread_result_distance(path: &Path, functions: &FunctionTable) -> Option<u64> {
-    functions.find(probes::THREAD_END)?;
+    probes::THREAD_ENDS.iter().find_map(|name| functions.find(name))?;
     told_by_code(path, functions, &["pthread_exit", "__pthread_exit"], ada_patch::thread_result_distance)
 }
 

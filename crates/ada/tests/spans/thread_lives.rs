@@ -71,7 +71,7 @@ fn threads_tell_what_they_ended_with() {
     for flags in [&[][..], &["-static"]] {
         let traced = TracedProgram::trace(&Program::new("exit_values.c").flags(flags));
         let spans = threads(&traced);
-        let told: Vec<_> = spans.iter().map(|span| (&span["name"], &span["exit_value"])).collect();
+        let told: Vec<_> = spans.iter().map(|span| (&span["name"], &span["attributes"]["exit_value"])).collect();
         let expected = serde_json::json!([["returning", "0x6b"], ["leaving", "0xd1"], ["detached", "0x137"]]);
         assert_eq!(serde_json::json!(told), expected, "{flags:?}");
         let values = traced.json("query", &["SELECT count(exit_value) AS n FROM threads"]);

@@ -70,8 +70,8 @@ fn rows() -> impl Iterator<Item = &'static Probe> {
     [SYSTEM, swift::PROBES, dispatch::PROBES, go::PROBES, waits::PROBES].into_iter().flatten()
 }
 
-/// What glibc calls first when a thread ends, and when the process does.
-pub(super) const THREAD_END: &str = "__call_tls_dtors";
+/// What glibc calls when a thread ends. The first is called when the process does too, and static programs may lack it.
+pub(super) const THREAD_ENDS: [&str; 2] = ["__call_tls_dtors", "__nptl_deallocate_tsd"];
 
 const SYSTEM: &[Probe] = &[
     // Threads. Of a new one: whether it starts detached (glibc's attribute flags), and the entry function of a C++
@@ -96,7 +96,8 @@ const SYSTEM: &[Probe] = &[
     probe("thrd_exit", &[], &[]),
     probe("pthread_cancel", &[], &[]),
     // What a thread ends with lies in its descriptor by then.
-    Probe { role: Role::ThreadEnd, ..probe(THREAD_END, &[], &[]) },
+    Probe { role: Role::ThreadEnd, ..probe(THREAD_ENDS[0], &[], &[]) },
+    Probe { role: Role::ThreadEnd, ..probe(THREAD_ENDS[1], &[], &[]) },
     probe("pthread_setname_np", &[Read::words(Base::Argument2, 0, 2)], &[]),
     // Other programs: where they are, and what a process says at its end.
     exec("execve", &[Read::words(Base::Argument1, 0, 8)]),
