@@ -68,7 +68,8 @@ fn links_in_a_session_are_not_written_through() {
     let victim = folder.path().join("victim");
     let processes = Session::open(&session).unwrap();
     let process = processes.processes()[0].path.clone();
-    let threads: Vec<PathBuf> = processes.threads().map(|thread| thread.path().to_owned()).collect();
+    let threads: Vec<PathBuf> =
+        processes.threads().filter_map(|thread| Some(thread.files().next()?.parent()?.to_owned())).collect();
     drop(processes);
     for name in ["manifest.json.tmp", "derived"] {
         symlink(&victim, process.join(name)).unwrap();
