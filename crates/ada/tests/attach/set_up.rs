@@ -1,6 +1,6 @@
 //! What a process has set up for itself is as before once ada has left, and processes of other users and under filters.
 
-use super::target::{NOBODY, Target};
+use super::target::{NOBODY, Target, copy_program};
 use crate::run::{bounded, text};
 
 fn is_root() -> bool {
@@ -58,7 +58,7 @@ fn a_process_of_another_user_is_refused_to_those_without_rights() {
     let before = target.picture();
     let folder = tempfile::tempdir().unwrap();
     let ada = folder.path().join("ada");
-    std::fs::copy(env!("CARGO_BIN_EXE_ada"), &ada).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_ada").as_ref(), &ada);
     std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     let mut command = std::process::Command::new("setpriv");
     command.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".into()]).arg(&ada);

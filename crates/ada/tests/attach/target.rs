@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,11 @@ use crate::trace::recorded::Recorded;
 pub(super) const NOBODY: u32 = 65534;
 
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Copies a program, by another process: what a fork of this one has open for writing cannot be run.
+pub(super) fn copy_program(from: &Path, to: &Path) {
+    assert!(Command::new("cp").args([from, to]).status().unwrap().success());
+}
 
 pub(super) struct Target {
     process: Child,
@@ -69,24 +74,29 @@ impl Target {
 
     /// A program of another user, who has no rights here.
     pub(super) fn of_nobody(program: &'static str) -> Self {
-        let program = Program::new(program).build();
+        // Where it is built nobody else may look.
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let built = Program::new(program).build();
+        let program = folder.path().join(built.file_name().unwrap());
+        copy_program(&built, &program);
         let mut command = Command::new(&program);
         command.uid(NOBODY).gid(NOBODY);
-        Self::start_command(command, program).when_ready()
+        Self::start_command(command, program, folder).when_ready()
     }
 
     fn start(program: PathBuf, arguments: &[&str]) -> Self {
         let mut command = Command::new(&program);
         command.args(arguments);
-        Self::start_command(command, program)
+        Self::start_command(command, program, tempfile::tempdir().unwrap())
     }
 
-    fn start_command(mut command: Command, program: PathBuf) -> Self {
+    fn start_command(mut command: Command, program: PathBuf, folder: TempDir) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let stdin = process.stdin.take();
         let stdout = BufReader::new(process.stdout.take().unwrap());
-        let target = Self { process, stdin, stdout, program, folder: tempfile::tempdir().unwrap() };
+        let target = Self { process, stdin, stdout, program, folder };
         // Until it runs, it is a copy of this test.
         target.wait_until("it runs", || {
             fs::read_link(format!("/proc/{}/exe", target.id()))
