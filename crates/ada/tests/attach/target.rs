@@ -357,7 +357,7 @@ impl Attached {
     }
 }
 
-fn session_in(sessions: &std::path::Path, program: &std::path::Path) -> Recorded {
+fn session_in(sessions: &Path, program: &Path) -> Recorded {
     let session = fs::read_dir(sessions).unwrap().next().unwrap().unwrap().path();
     Recorded::open(&session, program)
 }
