@@ -70,8 +70,10 @@ impl ThreadProgress {
         }
         let per_chunk = RECORDS_PER_CHUNK as u64;
         gaps.taken_back = match last {
-            Some(last) => per_chunk - last.records + (pending.ordinal - last.ordinal - 1) * per_chunk,
-            None if self.last == TraceNanos::default() => pending.ordinal * per_chunk,
+            // Ordinals are the target's word.
+            Some(last) => (per_chunk - last.records)
+                .saturating_add((pending.ordinal - last.ordinal - 1).saturating_mul(per_chunk)),
+            None if self.last == TraceNanos::default() => pending.ordinal.saturating_mul(per_chunk),
             None => 0,
         };
         true
