@@ -117,16 +117,30 @@ unsafe fn turn_chunks(state: *mut ThreadState, blocked: &mut SignalsBlocked) {
     }
 }
 
-/// Learns of a thread's stack at its first event: that stack stays as long as the thread, as others may not.
+/// Takes note of where a thread's stack is, at its first event: that stack stays as long as the thread, as others may not. How
+/// far it reaches is asked when somebody wants to read it, which few do, and costs as much as hundreds of events.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
-pub(crate) unsafe fn learn_stack(state: *mut ThreadState, slot: u64) {
+pub(crate) unsafe fn note_stack(state: *mut ThreadState, slot: u64) {
     let page = slot & !(PAGE - 1);
     // SAFETY: the caller's promise.
     unsafe {
         ((*state).stack_low, (*state).stack_high) = (page, page);
-        reach_up(state);
+        (*state).stack_ends = 0;
+    }
+}
+
+/// Learns how far the stack reaches, if nobody has asked yet.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+unsafe fn learn_stack(state: *mut ThreadState) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (*state).stack_high == (*state).stack_low && (*state).stack_ends == 0 {
+            reach_up(state);
+        }
     }
 }
 
@@ -153,6 +167,7 @@ unsafe fn reach_up(state: *mut ThreadState) {
 pub unsafe fn copy_stack(state: *mut ThreadState, record: *mut RawDetail, slot: u64) {
     // SAFETY: the caller's promise; what is copied was found to be mapped.
     unsafe {
+        learn_stack(state);
         let page = slot & !(PAGE - 1);
         if slot < (*state).stack_low && is_one_stack(slot, (*state).stack_low) {
             (*state).stack_low = page;
@@ -201,7 +216,11 @@ mod tests {
             // SAFETY: all fields are integers, for which zeroes are valid.
             let mut state: Box<ThreadState> = unsafe { Box::new_zeroed().assume_init() };
             // SAFETY: the test's own.
-            unsafe { learn_stack(&raw mut *state, start + 100) };
+            unsafe {
+                note_stack(&raw mut *state, start + 100);
+                assert_eq!((state.stack_low, state.stack_high), (start, start));
+                learn_stack(&raw mut *state);
+            }
             let known = pages.min(PAGES_TOGETHER) as u64;
             assert_eq!((state.stack_low, state.stack_high), (start, start + known * PAGE));
             assert_eq!(state.stack_ends == 1, pages < PAGES_TOGETHER);

@@ -4,6 +4,7 @@ use crate::arch::SECCOMP_ARCHITECTURE;
 use crate::arch::number::{
     CLOCK_GETTIME, CLOSE, FUTEX, GETPID, GETTID, MADVISE, MEMFD_CREATE, MMAP, MPROTECT, MREMAP, MUNMAP, NANOSLEEP,
     OPENAT, PROCESS_VM_READV, RT_SIGACTION, RT_SIGPROCMASK, RT_SIGRETURN, RT_TGSIGQUEUEINFO, SIGALTSTACK, TGKILL,
+    TKILL,
 };
 use crate::bpf::Judged;
 
@@ -41,6 +42,7 @@ const CALLS: &[(u64, [u64; 6])] = &[
     (GETPID, [0; 6]),
     (SIGALTSTACK, [0, ADDRESS, 0, 0, 0, 0]),
     (GETTID, [0; 6]),
+    (TKILL, [1, 0, 0, 0, 0, 0]),
     (FUTEX, [ADDRESS, 0, 1, ADDRESS, 0, 0]),
     (CLOCK_GETTIME, [1, ADDRESS, 0, 0, 0, 0]),
     (TGKILL, [OWN_PROCESS, 1, 0, 0, 0, 0]),

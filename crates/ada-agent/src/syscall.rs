@@ -6,7 +6,7 @@ use ada_ring::state::{ProcessBlock, private};
 use core::sync::atomic::Ordering;
 
 use crate::arch::number::{
-    CLOCK_GETTIME, FUTEX, GETPID, GETTID, NANOSLEEP, PROCESS_VM_READV, RT_SIGPROCMASK, SIGALTSTACK, TGKILL,
+    CLOCK_GETTIME, FUTEX, GETPID, GETTID, NANOSLEEP, PROCESS_VM_READV, RT_SIGPROCMASK, SIGALTSTACK, TGKILL, TKILL,
 };
 use crate::arch::{call_on_stack, clock, current_state, raw};
 use crate::config::{Item, get};
@@ -53,10 +53,16 @@ pub fn thread() -> u32 {
     unsafe { call(GETTID, [0; 6]) as u32 }
 }
 
-/// Whether a thread of a process has ended.
-pub fn is_thread_gone(process: u32, thread: u32) -> bool {
+/// Whether a process has no such thread.
+pub fn is_no_thread_of(process: u32, thread: u32) -> bool {
     // SAFETY: signal 0 only asks.
     unsafe { call(TGKILL, [process.into(), thread.into(), 0, 0, 0, 0]) == ESRCH }
+}
+
+/// Whether no process has such a thread.
+pub fn is_thread_gone(thread: u32) -> bool {
+    // SAFETY: signal 0 only asks.
+    unsafe { call(TKILL, [thread.into(), 0, 0, 0, 0, 0]) == ESRCH }
 }
 
 /// No signal is handled on this thread while this lives: for what a handler must not find half done, and must not
@@ -368,8 +374,9 @@ mod tests {
 
     #[test]
     fn threads_that_never_were_are_gone() {
-        assert!(!is_thread_gone(process(), thread()));
-        assert!(is_thread_gone(process(), 0x3fff_fff0));
+        assert!(!is_no_thread_of(process(), thread()) && !is_thread_gone(thread()));
+        assert!(is_no_thread_of(process(), 0x3fff_fff0) && is_thread_gone(0x3fff_fff0));
+        assert!(is_no_thread_of(process(), 1) && !is_thread_gone(1));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::arch::number::RT_SIGPROCMASK;
 use crate::arch::{current_state, owner_mark, set_current_state};
 use crate::config::{Item, get};
-use crate::details::learn_stack;
+use crate::details::note_stack;
 use crate::growth;
 use crate::memory::{
     agent_stack, owner, pool, process_block, shadow_base, state, state_address, state_number, state_threads, states,
@@ -165,7 +165,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).shadow_base = base as u64;
         (*fresh).shadow_top = base as u64;
         set_limits(fresh);
-        learn_stack(fresh, slot);
+        note_stack(fresh, slot);
         (*fresh).tid = thread;
         (*fresh).pid = syscall::process();
         (*fresh).number = number as u32;

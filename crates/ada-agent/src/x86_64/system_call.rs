@@ -19,6 +19,7 @@ pub(crate) mod number {
     pub(crate) const SIGALTSTACK: u64 = 131;
     pub(crate) const PRCTL: u64 = 157;
     pub(crate) const GETTID: u64 = 186;
+    pub(crate) const TKILL: u64 = 200;
     pub(crate) const FUTEX: u64 = 202;
     pub(crate) const CLOCK_GETTIME: u64 = 228;
     pub(crate) const TGKILL: u64 = 234;

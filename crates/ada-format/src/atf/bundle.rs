@@ -1,8 +1,10 @@
 //! `threads.atb`: the files of many small threads in one.
 //!
-//! A thread of a few events is not worth a folder: a million of them would be a million folders. Each member is what the
-//! thread's file would hold; the directory at the end says where each begins. `docs/formats/atf-v2.md` has the tables.
+//! A thread of a few events is not worth a folder: a million of them would be a million folders. The file is a chain: each
+//! thread has an entry that says how long its files are, and these follow. So it can be read while it is being written, and
+//! when its writer was killed. `docs/formats/atf-v2.md` has the tables.
 
+use std::iter::FusedIterator;
 use std::ops::Range;
 
 use ada_event::ThreadId;
@@ -13,11 +15,10 @@ use super::{AtfError, Platform, Store, preamble};
 /// The file's name, in a process's folder.
 pub(crate) const BUNDLE_FILE: &str = "threads.atb";
 
-const MAGIC: [u8; 4] = *b"ATB2";
-const END_MAGIC: [u8; 4] = *b"BEND";
+const MAGIC: [u8; 4] = *b"ATB3";
+const ENTRY_MAGIC: [u8; 4] = *b"BTHR";
 const HEADER_SIZE: usize = 16;
-const ENTRY_SIZE: usize = 40;
-const TRAILER_SIZE: usize = 24;
+const ENTRY_SIZE: usize = 32;
 const INDEX_IS_PACKED: u32 = 1;
 const HAS_DETAIL: u32 = 2;
 const DETAIL_IS_PACKED: u32 = 4;
@@ -44,80 +45,77 @@ pub(crate) fn header(platform: Platform) -> [u8; HEADER_SIZE] {
     bytes
 }
 
-/// The directory and what leads to it, for the end of a bundle that has `offset` bytes so far.
-pub(crate) fn end(offset: u64, threads: &[BundledThread]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(threads.len() * ENTRY_SIZE + TRAILER_SIZE);
-    for BundledThread { thread, index, detail } in threads {
-        let is_packed = |member: &Member| member.store == Store::Packed;
-        let mut flags = if is_packed(index) { INDEX_IS_PACKED } else { 0 };
-        if let Some(detail) = detail {
-            flags |= HAS_DETAIL | if is_packed(detail) { DETAIL_IS_PACKED } else { 0 };
-        }
-        bytes.extend_from_slice(&thread.0.to_le_bytes());
-        bytes.extend_from_slice(&flags.to_le_bytes());
-        for range in [&index.bytes, &detail.as_ref().map_or(0..0, |detail| detail.bytes.clone())] {
-            bytes.extend_from_slice(&(range.start as u64).to_le_bytes());
-            bytes.extend_from_slice(&(range.len() as u64).to_le_bytes());
-        }
+/// What comes before the files of a thread, which have these lengths.
+pub(crate) fn entry(thread: ThreadId, store: Store, index: usize, detail: Option<usize>) -> [u8; ENTRY_SIZE] {
+    let is_packed = store == Store::Packed;
+    let mut flags = if is_packed { INDEX_IS_PACKED } else { 0 };
+    if detail.is_some() {
+        flags |= HAS_DETAIL | if is_packed { DETAIL_IS_PACKED } else { 0 };
     }
-    let mut trailer = [0; TRAILER_SIZE];
-    put(&mut trailer, 0, offset.to_le_bytes());
-    put(&mut trailer, 8, (threads.len() as u32).to_le_bytes());
-    put(&mut trailer, 12, crc32fast::hash(&bytes).to_le_bytes());
-    let crc = crc32fast::hash(&trailer[..16]);
-    put(&mut trailer, 16, crc.to_le_bytes());
-    put(&mut trailer, 20, END_MAGIC);
-    bytes.extend_from_slice(&trailer);
+    let mut bytes = [0; ENTRY_SIZE];
+    put(&mut bytes, 0, ENTRY_MAGIC);
+    put(&mut bytes, 4, thread.0.to_le_bytes());
+    put(&mut bytes, 8, (index as u64).to_le_bytes());
+    put(&mut bytes, 16, (detail.unwrap_or(0) as u64).to_le_bytes());
+    put(&mut bytes, 24, flags.to_le_bytes());
+    let crc = crc32fast::hash(&bytes[..28]);
+    put(&mut bytes, 28, crc.to_le_bytes());
     bytes
 }
 
-/// The threads of a bundle, in the order of the directory.
-pub fn read_bundle(file: &[u8]) -> Result<impl Iterator<Item = BundledThread> + '_, AtfError> {
-    preamble::check(&file[..file.len().min(HEADER_SIZE)], MAGIC)?;
-    let wrong = |offset: usize, reason: &'static str| AtfError::Bundle { offset: offset as u64, reason };
-    let at = file.len().saturating_sub(TRAILER_SIZE);
-    let Some(trailer) = file[at..].first_chunk::<TRAILER_SIZE>().filter(|it| it[20..] == END_MAGIC) else {
-        return Err(wrong(at, "the directory's end is missing"));
-    };
-    if crc32fast::hash(&trailer[..16]) != u32_at(trailer, 16) {
-        return Err(wrong(at, "the directory's end is damaged"));
-    }
-    let length = u32_at(trailer, 8) as usize * ENTRY_SIZE;
-    let begin = usize::try_from(u64_at(trailer, 0)).unwrap_or(usize::MAX);
-    let directory = match file.get(begin..at) {
-        Some(directory) if directory.len() == length => directory,
-        _ => return Err(wrong(at, "the directory is not where it is said to be")),
-    };
-    if crc32fast::hash(directory) != u32_at(trailer, 12) {
-        return Err(wrong(begin, "the directory is damaged"));
-    }
-    let mut last = None;
-    for (number, entry) in directory.as_chunks::<ENTRY_SIZE>().0.iter().enumerate() {
-        let offset = begin + number * ENTRY_SIZE;
-        let thread = decode(entry, begin).ok_or_else(|| wrong(offset, "a file lies outside the bundle"))?.thread;
-        if last.replace(thread).is_some_and(|last| last >= thread) {
-            return Err(wrong(offset, "the threads are not in the order of their ids"));
-        }
-    }
-    Ok(directory.as_chunks().0.iter().filter_map(move |entry| decode(entry, begin)))
+/// The threads of a bundle, in the order in which they were written. An error is the last that it gives.
+#[derive(Debug)]
+pub struct BundleReader<'a> {
+    file: &'a [u8],
+    at: usize,
 }
 
-/// An entry of the directory, whose members must end before `end`.
-fn decode(entry: &[u8; ENTRY_SIZE], end: usize) -> Option<BundledThread> {
-    let flags = u32_at(entry, 4);
-    let member = |at: usize, packed: u32| {
-        let start = usize::try_from(u64_at(entry, at)).ok()?;
-        let length = usize::try_from(u64_at(entry, at + 8)).ok()?;
-        let store = if flags & packed == 0 { Store::Raw } else { Store::Packed };
-        let bytes = start..start.checked_add(length).filter(|&behind| start >= HEADER_SIZE && behind <= end)?;
-        Some(Member { bytes, store })
-    };
-    let detail = match flags & HAS_DETAIL {
-        0 => None,
-        _ => Some(member(24, DETAIL_IS_PACKED)?),
-    };
-    Some(BundledThread { thread: ThreadId(u32_at(entry, 0)), index: member(8, INDEX_IS_PACKED)?, detail })
+impl<'a> BundleReader<'a> {
+    /// Reads a file's header.
+    pub fn new(file: &'a [u8]) -> Result<Self, AtfError> {
+        let header = file.first_chunk::<HEADER_SIZE>().ok_or(AtfError::BundleCut { offset: 0 })?;
+        preamble::check(header, MAGIC)?;
+        Ok(Self { file, at: HEADER_SIZE })
+    }
+
+    fn read(&mut self) -> Result<BundledThread, AtfError> {
+        let begin = self.at;
+        let wrong = |reason| AtfError::Bundle { offset: begin as u64, reason };
+        // Whatever comes of it, nothing behind can be found.
+        self.at = self.file.len();
+        let cut = || AtfError::BundleCut { offset: begin as u64 };
+        let entry = self.file[begin..].first_chunk::<ENTRY_SIZE>().ok_or_else(cut)?;
+        if entry[..4] != ENTRY_MAGIC || crc32fast::hash(&entry[..28]) != u32_at(entry, 28) {
+            return Err(wrong("this is not the entry of a thread"));
+        }
+        let flags = u32_at(entry, 24);
+        let mut end = begin + ENTRY_SIZE;
+        let mut member = |length: u64, packed: u32| {
+            let start = end;
+            let behind = usize::try_from(length).ok().and_then(|length| start.checked_add(length));
+            end = behind.filter(|&behind| behind <= self.file.len()).ok_or_else(cut)?;
+            let store = if flags & packed == 0 { Store::Raw } else { Store::Packed };
+            Ok::<_, AtfError>(Member { bytes: start..end, store })
+        };
+        let index = member(u64_at(entry, 8), INDEX_IS_PACKED)?;
+        let detail = match flags & HAS_DETAIL {
+            0 => None,
+            _ => Some(member(u64_at(entry, 16), DETAIL_IS_PACKED)?),
+        };
+        self.at = end;
+        Ok(BundledThread { thread: ThreadId(u32_at(entry, 4)), index, detail })
+    }
 }
+
+impl Iterator for BundleReader<'_> {
+    type Item = Result<BundledThread, AtfError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        (self.at < self.file.len()).then(|| self.read())
+    }
+}
+
+impl FusedIterator for BundleReader<'_> {}
 
 #[cfg(test)]
 mod tests {
@@ -125,43 +123,55 @@ mod tests {
 
     fn bundle(ids: &[u32]) -> Vec<u8> {
         let mut bytes = header(Platform::LINUX_X86_64).to_vec();
-        let mut threads = Vec::new();
         for &id in ids {
-            let from = bytes.len();
-            bytes.extend_from_slice(&[id as u8; 100]);
-            let member = |bytes, store| Member { bytes, store };
-            let detail = (id % 2 == 1).then(|| member(from + 60..from + 100, Store::Packed));
-            threads.push(BundledThread { thread: ThreadId(id), index: member(from..from + 60, Store::Raw), detail });
+            let detail = (id % 2 == 1).then_some(40);
+            bytes.extend_from_slice(&entry(ThreadId(id), Store::Packed, 60, detail));
+            bytes.resize(bytes.len() + 60 + detail.unwrap_or(0), id as u8);
         }
-        let end = end(bytes.len() as u64, &threads);
-        bytes.extend_from_slice(&end);
         bytes
+    }
+
+    fn read(file: &[u8]) -> Result<Vec<BundledThread>, AtfError> {
+        BundleReader::new(file)?.collect()
     }
 
     #[test]
     fn threads_come_back() {
-        let bytes = bundle(&[1, 2, 7]);
-        let threads: Vec<_> = read_bundle(&bytes).unwrap().collect();
-        assert_eq!(threads.iter().map(|it| it.thread.0).collect::<Vec<_>>(), [1, 2, 7]);
+        let bytes = bundle(&[7, 2, 1]);
+        let threads = read(&bytes).unwrap();
+        assert_eq!(threads.iter().map(|it| it.thread.0).collect::<Vec<_>>(), [7, 2, 1]);
         assert_eq!(bytes[threads[1].index.bytes.clone()], [2; 60]);
-        assert_eq!((threads[1].detail.clone(), threads[0].index.store), (None, Store::Raw));
-        let detail = threads[2].detail.clone().unwrap();
+        assert_eq!((threads[1].detail.clone(), threads[0].index.store), (None, Store::Packed));
+        let detail = threads[0].detail.clone().unwrap();
         assert_eq!((&bytes[detail.bytes], detail.store), (&[7; 40][..], Store::Packed));
-        assert_eq!(read_bundle(&bundle(&[])).unwrap().count(), 0);
+        assert!(read(&bundle(&[])).unwrap().is_empty());
     }
 
     #[test]
-    fn what_was_cut_or_changed_is_refused() {
+    fn what_was_written_before_a_cut_comes_back() {
         let whole = bundle(&[1, 2]);
+        let first = HEADER_SIZE + ENTRY_SIZE + 100;
         for len in 0..whole.len() {
-            assert!(read_bundle(&whole[..len]).is_err(), "{len}");
+            let threads: Result<Vec<_>, _> = BundleReader::new(&whole[..len]).map(Iterator::collect);
+            let Ok(threads) = threads else {
+                assert!(len < HEADER_SIZE, "{len}");
+                continue;
+            };
+            let is_whole = len == HEADER_SIZE || len == first;
+            let count = usize::from(len >= first);
+            assert_eq!(threads.len(), count + usize::from(!is_whole), "{len}");
+            assert!(is_whole || matches!(threads.last(), Some(Err(AtfError::BundleCut { .. }))), "{len}");
         }
-        let begin = whole.len() - TRAILER_SIZE - 2 * ENTRY_SIZE;
-        for at in begin..whole.len() {
+    }
+
+    #[test]
+    fn a_changed_entry_ends_the_chain() {
+        let whole = bundle(&[2, 4]);
+        for at in HEADER_SIZE..HEADER_SIZE + ENTRY_SIZE {
             let mut changed = whole.clone();
             changed[at] ^= 0x40;
-            assert!(read_bundle(&changed).is_err(), "{at}");
+            let threads: Vec<_> = BundleReader::new(&changed).unwrap().collect();
+            assert!(matches!(threads[..], [Err(AtfError::Bundle { .. })]), "{at}");
         }
-        assert!(read_bundle(&bundle(&[2, 2])).is_err());
     }
 }

@@ -15,13 +15,19 @@ pub enum AtfError {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// A bundle's directory is not one.
+    /// What follows in a bundle is no thread.
     #[error("byte {offset}: {reason}")]
     Bundle {
         /// Where.
         offset: u64,
         /// What is wrong.
         reason: &'static str,
+    },
+    /// A bundle ends within a thread.
+    #[error("byte {offset}: the file ends within a thread")]
+    BundleCut {
+        /// Where the thread begins.
+        offset: u64,
     },
     /// The file is of another kind.
     #[error("byte {offset}: magic is {found:?}, expected {expected:?}", found = text(found), expected = text(expected))]
@@ -184,7 +190,7 @@ impl AtfError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::FunctionList { .. } => "bad_function_list",
-            Self::Bundle { .. } => "bad_bundle",
+            Self::Bundle { .. } | Self::BundleCut { .. } => "bad_bundle",
             Self::Magic { .. } => "wrong_magic",
             Self::Endian { .. } => "wrong_endian",
             Self::Version { .. } => "unknown_version",

@@ -31,7 +31,7 @@ mod session;
 mod store;
 
 pub use block_fault::BlockFault;
-pub use bundle::read_bundle;
+pub use bundle::BundleReader;
 pub use chunks::{EventChunk, EventChunks};
 pub use damage::Damage;
 pub use detail::{DetailFooter, DetailHeader, DetailRecord, DetailView, Records};

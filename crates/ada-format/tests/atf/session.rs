@@ -1,11 +1,12 @@
 //! Sessions on disk: whole, killed on the way, and with parts missing.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use ada_event::{DetailSeq, Event, EventKind, ProcessId, ThreadId, TraceNanos};
-use ada_format::atf::{DetailType, Payload, Platform, Session, SessionError, SessionWriter, SyncPolicy};
+use ada_format::atf::{DetailType, Payload, Platform, Session, SessionError, SessionWriter, Store, SyncPolicy};
 use ada_testkit::atf::{LINUX, NO_DETAIL, calls, detail, event, index, record};
 
 fn writer(output: &Path, pid: u32) -> SessionWriter {
@@ -116,16 +117,58 @@ fn damage_of_what_small_threads_share_is_told() {
     let process = small_threads(output.path());
     let bundle = process.join("threads.atb");
     let whole = fs::read(&bundle).unwrap();
-    // The first member is the last thread's; its magic is behind the bundle's header.
+    // The first member is the last thread's; its magic is behind the bundle's header and the thread's entry.
     let mut changed = whole.clone();
-    changed[16] = b'?';
+    changed[48] = b'?';
     fs::write(&bundle, &changed).unwrap();
     assert_eq!(kinds(&process)[0], "wrong_magic");
     assert_eq!(Session::open(&process).unwrap().threads().count(), 100);
     fs::write(&bundle, &whole[..whole.len() - 1]).unwrap();
     let found = kinds(&process);
+    assert_eq!(found, ["bad_bundle", "thread_missing"]);
+    assert_eq!(Session::open(&process).unwrap().threads().count(), 100);
+    changed[16] = b'?';
+    fs::write(&bundle, &changed).unwrap();
+    let found = kinds(&process);
     assert_eq!((found[0], found.iter().filter(|kind| **kind == "thread_missing").count()), ("bad_bundle", 100));
     assert_eq!(Session::open(&process).unwrap().threads().count(), 1);
+}
+
+#[test]
+fn small_threads_that_grow_get_a_folder_and_those_of_a_killed_writer_are_there() {
+    let output = tempfile::tempdir().unwrap();
+    for store in [Store::Raw, Store::Packed] {
+        let mut session = writer(&output.path().join(store.index_file()), 7);
+        session.set_store(store);
+        let payload = |number: u8| Payload::Unknown { kind: DetailType(200), bytes: &[9; 40][..usize::from(number)] };
+        let mut grown = session.small_thread(ThreadId(1)).unwrap();
+        for number in 0..40 {
+            assert_eq!(grown.is_small(), number <= 20);
+            grown.append_with_detail(&event_at(number, 1), &payload(number as u8)).unwrap();
+            if number == 20 {
+                grown.flush().unwrap();
+                grown.settle().unwrap();
+            }
+        }
+        session.finish_thread(grown).unwrap();
+        let mut ended = session.small_thread(ThreadId(2)).unwrap();
+        ended.append(&event_at(100, 2)).unwrap();
+        session.finish_thread(ended).unwrap();
+        session.flush_bundle().unwrap();
+        let process = session.process_path().to_owned();
+        let mut bundle = File::options().append(true).open(process.join("threads.atb")).unwrap();
+        bundle.write_all(b"BTHR, cut").unwrap();
+        drop(session);
+        let session = Session::open(&process).unwrap();
+        assert_eq!(kinds(&process), ["unfinished"]);
+        let threads: Vec<_> = session.threads().map(|it| (it.id().0, it.event_count())).collect();
+        assert_eq!(threads, [(1, 40), (2, 1)]);
+        let detail = session.threads().next().unwrap().detail().unwrap();
+        for number in 0..40 {
+            let record = detail.record(DetailSeq(number)).unwrap();
+            assert_eq!(record.payload().unwrap(), payload(number as u8));
+        }
+    }
 }
 
 #[test]

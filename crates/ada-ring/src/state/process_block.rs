@@ -14,6 +14,8 @@ pub struct ProcessBlock {
     pub state_threads: [AtomicU32; STATES],
     /// How many regions there are besides the first.
     pub further_regions: AtomicU32,
+    /// The highest state that anybody has had.
+    pub states_used: AtomicU32,
     /// Where to go on looking for states of threads that have ended.
     pub look_from: AtomicU32,
     /// How many chunks are mapped besides those that there are from the start, …

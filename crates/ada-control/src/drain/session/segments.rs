@@ -91,6 +91,11 @@ impl Segments {
         self.process(pid)?.finish_thread(writer).map_err(ControlError::from)
     }
 
+    /// Hands what threads share to the operating system.
+    pub(crate) fn flush(&mut self) -> Result<(), ControlError> {
+        self.open.values_mut().try_for_each(|process| process.flush_bundle().map_err(ControlError::from))
+    }
+
     /// Whether the newest segment is large enough, with so many bytes of threads that go on.
     pub(crate) fn is_full(&self, bytes: u64) -> bool {
         self.open_bytes + bytes >= self.limit / PARTS

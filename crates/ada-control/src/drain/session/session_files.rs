@@ -1,9 +1,10 @@
-//! The files of a session as they grow: a folder per process, two files per thread.
+//! The files of a session as they grow: a folder per process, two files per thread. Threads that end soon share a file: most
+//! of what they would cost is the making of a folder.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
@@ -20,12 +21,20 @@ const GENERATION_SHIFT: u32 = 22;
 /// Packed events take a fraction of the bytes, at most this one but for short threads.
 const LEAST_PACKED: u64 = 6;
 
+/// A thread that has lived so long gets files of its own …
+const YOUNG: Duration = Duration::from_millis(100);
+
+/// … and one that has so many bytes.
+const SMALL: u64 = 32 << 10;
+
 /// All files that are being written.
 pub(crate) struct SessionFiles {
     path: PathBuf,
     store: Store,
     processes: HashMap<ProcessId, SessionWriter>,
     threads: HashMap<(ProcessId, ThreadId), ThreadWriter>,
+    /// Threads without files of their own, and since when, the oldest first. Some may have ended since.
+    young: VecDeque<(Instant, (ProcessId, ThreadId))>,
     generations: HashMap<(ProcessId, ThreadId), u32>,
     /// The numbers in the session of all threads.
     taken: HashSet<(ProcessId, ThreadId)>,
@@ -49,6 +58,7 @@ impl SessionFiles {
             store,
             processes: HashMap::from([(pid, process)]),
             threads: HashMap::new(),
+            young: VecDeque::new(),
             generations: HashMap::new(),
             taken: HashSet::new(),
             ids: HashMap::new(),
@@ -128,10 +138,15 @@ impl SessionFiles {
                 Some(ring) => ring.process(pid)?,
                 None => self.process(pid)?,
             };
-            let writer = process.thread(id)?;
+            let writer = begin(process, pid, id)?;
+            self.young.extend(writer.is_small().then(|| (Instant::now(), (pid, tid))));
             self.threads.insert((pid, tid), writer);
         }
-        Ok(self.threads.get_mut(&(pid, tid)).expect("it was just made"))
+        let writer = self.threads.get_mut(&(pid, tid)).expect("it was just made");
+        if writer.is_small() && writer.byte_count() > SMALL {
+            writer.settle()?;
+        }
+        Ok(writer)
     }
 
     /// A thread's number in the session, while it lives.
@@ -185,10 +200,14 @@ impl SessionFiles {
     fn thread_with_id(&mut self, pid: ProcessId, id: ThreadId) -> Result<&mut ThreadWriter, ControlError> {
         let key = (pid, id);
         if !self.threads.contains_key(&key) {
-            let writer = self.process(pid)?.thread(id)?;
+            let writer = begin(self.process(pid)?, pid, id)?;
             self.threads.insert(key, writer);
         }
-        Ok(self.threads.get_mut(&key).expect("it was just made"))
+        let writer = self.threads.get_mut(&key).expect("it was just made");
+        if writer.is_small() && writer.byte_count() > SMALL {
+            writer.settle()?;
+        }
+        Ok(writer)
     }
 
     /// Finishes such files.
@@ -239,6 +258,7 @@ impl SessionFiles {
                 }
             }
             if is_moving {
+                self.threads.values_mut().try_for_each(ThreadWriter::settle)?;
                 self.flush()?;
                 drop(session);
                 closed_segment::delete(path)?;
@@ -259,9 +279,19 @@ impl SessionFiles {
         Ok(())
     }
 
-    /// Hands everything to the operating system.
+    /// Hands everything to the operating system, except for threads that may end soon.
     pub(crate) fn flush(&mut self) -> Result<(), ControlError> {
-        self.threads.values_mut().try_for_each(|thread| thread.flush().map_err(ControlError::from))
+        while let Some((_, thread)) = self.young.pop_front_if(|(since, _)| since.elapsed() > YOUNG) {
+            if let Some(writer) = self.threads.get_mut(&thread) {
+                writer.settle()?;
+            }
+        }
+        self.threads.values_mut().filter(|thread| !thread.is_small()).try_for_each(ThreadWriter::flush)?;
+        if let Some(ring) = &mut self.ring {
+            ring.flush()?;
+        }
+        self.processes.values_mut().try_for_each(SessionWriter::flush_bundle)?;
+        Ok(())
     }
 
     pub(crate) fn process_count(&self) -> usize {
@@ -285,6 +315,7 @@ impl SessionFiles {
             result = result.and(finished);
         }
         for (pid, mut process) in self.processes {
+            result = result.and(process.flush_bundle().map_err(ControlError::from));
             // A thread that ended when there was no room has no count either, though all others could be finished.
             if result.is_err() || process.manifest_mut().threads.iter().any(|thread| thread.event_count.is_none()) {
                 process.count_again();
@@ -297,6 +328,12 @@ impl SessionFiles {
         }
         result
     }
+}
+
+/// Begins a thread's files. A process's first thread is there as long as the process: it has its own.
+fn begin(process: &SessionWriter, pid: ProcessId, id: ThreadId) -> Result<ThreadWriter, ControlError> {
+    let writer = if id == pid.first_thread() { process.thread(id) } else { process.small_thread(id) };
+    writer.map_err(ControlError::from)
 }
 
 #[cfg(test)]

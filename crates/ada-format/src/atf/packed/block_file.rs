@@ -101,7 +101,8 @@ impl<W: Write + Seek> BlockFile<W> {
         Ok(self.file.take().expect("it was there a line before"))
     }
 
-    fn file(&mut self) -> &mut W {
+    /// What it writes to.
+    pub(super) fn file(&mut self) -> &mut W {
         self.file.as_mut().expect("only finish takes the file, and it consumes the writer")
     }
 }

@@ -43,6 +43,11 @@ impl<W: Write + Seek> EventSection<W> {
         self.file.len() + self.encoder.len() as u64
     }
 
+    /// What it writes to.
+    pub(crate) fn file(&mut self) -> &mut W {
+        self.file.file()
+    }
+
     pub(crate) fn append(&mut self, events: &mut impl Iterator<Item = Event>) -> io::Result<()> {
         let Some(first) = events.next() else { return Ok(()) };
         // What is on disk already is not written again with what comes so much later.

@@ -55,6 +55,11 @@ impl<W: Write + Seek> RecordSection<W> {
         })
     }
 
+    /// What it writes to.
+    pub(crate) fn file(&mut self) -> &mut W {
+        self.file.file()
+    }
+
     /// Records appended so far.
     pub(crate) fn records(&self) -> u64 {
         self.before.0 + u64::from(self.count)

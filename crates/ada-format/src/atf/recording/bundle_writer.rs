@@ -1,19 +1,23 @@
 //! Writes the files of small threads one behind the other.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use ada_event::ThreadId;
 
-use crate::atf::bundle::{self, BundledThread, Member};
-use crate::atf::{Platform, Store};
+use crate::atf::{Platform, Store, bundle};
 use crate::private::create_file;
 
+/// Bytes that are kept back before they are written.
+const BUFFER_SIZE: usize = 256 << 10;
+
 pub(super) struct BundleWriter {
-    file: BufWriter<File>,
-    length: usize,
-    threads: Vec<BundledThread>,
+    file: File,
+    /// Whole threads that the file is still to get.
+    buffer: Vec<u8>,
+    /// Bytes of the file, which ends with a whole thread.
+    written: u64,
 }
 
 /// The finished files of a thread that was written in memory.
@@ -26,30 +30,33 @@ pub(super) struct SmallThread {
 
 impl BundleWriter {
     pub(super) fn create(path: &Path, platform: Platform) -> io::Result<Self> {
-        let mut file = BufWriter::new(create_file(path)?);
-        let header = bundle::header(platform);
-        file.write_all(&header)?;
-        Ok(Self { file, length: header.len(), threads: Vec::new() })
+        let file = create_file(path)?;
+        Ok(Self { file, buffer: bundle::header(platform).to_vec(), written: 0 })
     }
 
     pub(super) fn add(&mut self, small: &SmallThread) -> io::Result<()> {
-        let mut put = |bytes: &[u8]| {
-            self.file.write_all(bytes)?;
-            let begin = self.length;
-            self.length += bytes.len();
-            Ok::<_, io::Error>(Member { bytes: begin..self.length, store: small.store })
-        };
-        let index = put(&small.index)?;
-        let detail = small.detail.as_deref().map(put).transpose()?;
-        self.threads.push(BundledThread { thread: small.thread, index, detail });
+        let SmallThread { thread, store, index, detail } = small;
+        let entry = bundle::entry(*thread, *store, index.len(), detail.as_ref().map(Vec::len));
+        for part in [&entry[..], index, detail.as_deref().unwrap_or_default()] {
+            self.buffer.extend_from_slice(part);
+        }
+        if self.buffer.len() < BUFFER_SIZE { Ok(()) } else { self.flush() }
+    }
+
+    /// Hands all bytes to the operating system. Where that fails, the file is as it was before, and the next call tries again.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        if let Err(error) = self.file.write_all(&self.buffer) {
+            self.file.set_len(self.written)?;
+            self.file.seek(SeekFrom::Start(self.written))?;
+            return Err(error);
+        }
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
         Ok(())
     }
 
-    /// Writes the directory.
     pub(super) fn finish(mut self, is_synced: bool) -> io::Result<()> {
-        self.threads.sort_unstable_by_key(|it| it.thread);
-        self.file.write_all(&bundle::end(self.length as u64, &self.threads))?;
-        let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        if is_synced { file.sync_data() } else { Ok(()) }
+        self.flush()?;
+        if is_synced { self.file.sync_data() } else { Ok(()) }
     }
 }

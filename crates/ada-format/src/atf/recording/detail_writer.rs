@@ -52,6 +52,14 @@ impl<W: Write + Seek> DetailWriter<W> {
         Ok(Self { section: Section::Packed(section.into()), header, times: None, scratch: Vec::new() })
     }
 
+    /// What it writes to; what waits in its buffer is not there yet.
+    pub(super) fn file(&mut self) -> &mut W {
+        match &mut self.section {
+            Section::Raw(section) => section.file(),
+            Section::Packed(section) => section.file(),
+        }
+    }
+
     /// Bytes of all records so far, in the raw form.
     pub fn bytes(&self) -> u64 {
         match &self.section {

@@ -52,6 +52,14 @@ impl<W: Write + Seek> IndexWriter<W> {
         Ok(Self { section, header, times: None })
     }
 
+    /// What it writes to; what waits in its buffer is not there yet.
+    pub(super) fn file(&mut self) -> &mut W {
+        match &mut self.section {
+            Section::Raw(section) | Section::Counted(section, _) => section.file(),
+            Section::Packed(section) => section.file(),
+        }
+    }
+
     /// Appends one event and says where it lies.
     pub fn append(&mut self, event: &Event) -> io::Result<EventSeq> {
         let seq = self.next_seq();

@@ -147,7 +147,8 @@ impl<W: Write + Seek> SectionWriter<W> {
         Ok(self.file.take().expect("finish consumes the writer, so nobody took the file before"))
     }
 
-    fn file(&mut self) -> &mut W {
+    /// What it writes to.
+    pub(super) fn file(&mut self) -> &mut W {
         self.file.as_mut().expect("only finish takes the file, and it consumes the writer")
     }
 }

@@ -117,11 +117,10 @@ impl SessionWriter {
         ThreadWriter::create(&self.process, thread, self.platform, self.sync, self.store)
     }
 
-    /// Begins a thread that has so few events that its files are held in memory until they are finished, and then share
-    /// one with others. They are on the disk, and to be found, when the session is finished, and not before.
+    /// Begins a thread that may have so few events that its files are held in memory until they are finished, and then share
+    /// one with others. Should there be more of them, [`ThreadWriter::settle`] gives it its own.
     pub fn small_thread(&self, thread: ThreadId) -> Result<ThreadWriter, WriteError> {
-        let path = self.process.join(BUNDLE_FILE);
-        ThreadWriter::small(path, thread, self.platform, self.sync, self.store)
+        ThreadWriter::small(&self.process, thread, self.platform, self.sync, self.store)
     }
 
     /// Finishes a thread's files and takes the thread into the manifest; without a count of its events if that fails.
@@ -153,6 +152,12 @@ impl SessionWriter {
             None => BundleWriter::create(&path, self.platform).map_err(in_file(&path))?,
         };
         self.bundle.insert(bundle).add(small).map_err(in_file(&path))
+    }
+
+    /// Hands what small threads share to the operating system.
+    pub fn flush_bundle(&mut self) -> Result<(), WriteError> {
+        let flushed = self.bundle.as_mut().map_or(Ok(()), BundleWriter::flush);
+        flushed.map_err(in_file(&self.process.join(BUNDLE_FILE)))
     }
 
     /// Has the manifest say of each thread what its files are found to hold: where writing has failed, only these know.

@@ -1,6 +1,6 @@
 //! Writes the two files of a thread, and the links between them.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,7 @@ use crate::private::{create_file, create_folder};
 /// A thread's files, open for writing. Dropping it unfinished leaves files that readers recover.
 pub struct ThreadWriter {
     thread: ThreadId,
+    /// Its folder, which a small thread does not have yet.
     path: PathBuf,
     platform: Platform,
     sync: SyncPolicy,
@@ -44,24 +45,52 @@ impl ThreadWriter {
         sync: SyncPolicy,
         store: Store,
     ) -> Result<Self, WriteError> {
-        let path = process.join(format!("thread_{thread}"));
-        create_folder(&path).map_err(|source| WriteError::File { path: path.clone(), source })?;
-        let index = create(&path.join(store.index_file()), |file| begin_index(file, store, platform, thread))?;
-        let entry = ThreadEntry::default();
-        Ok(Self { thread, path, platform, sync, store, entry, index, detail: None, is_small: false })
+        let mut writer = Self::small(process, thread, platform, sync, store)?;
+        writer.settle()?;
+        Ok(writer)
     }
 
-    /// The same in memory, for a bundle at this path.
+    /// The same in memory, for a bundle.
     pub(super) fn small(
-        path: PathBuf,
+        process: &Path,
         thread: ThreadId,
         platform: Platform,
         sync: SyncPolicy,
         store: Store,
     ) -> Result<Self, WriteError> {
+        let path = process.join(format!("thread_{thread}"));
         let index = begin_index(ThreadFile::memory(), store, platform, thread)?;
         let entry = ThreadEntry::default();
         Ok(Self { thread, path, platform, sync, store, entry, index, detail: None, is_small: true })
+    }
+
+    /// Gives a small thread files of its own. Where there is no room for them, it stays as it was.
+    pub fn settle(&mut self) -> Result<(), WriteError> {
+        if !self.is_small {
+            return Ok(());
+        }
+        let in_folder = |source| WriteError::File { path: self.path.clone(), source };
+        create_folder(&self.path).map_err(in_folder)?;
+        let index = self.index.file().copy_to(&self.path.join(self.store.index_file()));
+        let detail = self.detail.as_mut().map(|it| it.file().copy_to(&self.path.join(self.store.detail_file())));
+        match (index, detail.transpose()) {
+            (Ok(index), Ok(detail)) => {
+                *self.index.file() = index;
+                self.detail.iter_mut().zip(detail).for_each(|(writer, file)| *writer.file() = file);
+                self.is_small = false;
+                Ok(())
+            }
+            (Err(source), _) | (_, Err(source)) => {
+                // What is left of the folder is empty or a copy; the error is the first one's.
+                let _ = fs::remove_dir_all(&self.path);
+                Err(in_folder(source))
+            }
+        }
+    }
+
+    /// Whether its files are in memory, and will join a bundle.
+    pub fn is_small(&self) -> bool {
+        self.is_small
     }
 
     /// Which thread.
@@ -69,7 +98,7 @@ impl ThreadWriter {
         self.thread
     }
 
-    /// Its folder, or the bundle that it will be in.
+    /// Its folder; a small thread has none yet.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -2,6 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use crate::private::create_file;
 
 pub(super) enum ThreadFile {
     Disk(File),
@@ -29,6 +32,16 @@ impl ThreadFile {
                 Ok(())
             }
         }
+    }
+
+    /// A new file that holds what is in memory, and in which this can go on.
+    pub(super) fn copy_to(&self, path: &Path) -> io::Result<Self> {
+        let mut file = create_file(path)?;
+        if let Self::Memory(memory) = self {
+            file.write_all(memory.get_ref())?;
+            file.seek(SeekFrom::Start(memory.position()))?;
+        }
+        Ok(Self::Disk(file))
     }
 
     /// What is in memory.

@@ -11,9 +11,9 @@ use ada_event::{ProcessId, ThreadId};
 use super::finding::FileFindings;
 use super::thread::{Caches, file_in};
 use super::{Finding, Problem, Process, SessionError, ThreadTrace};
-use crate::atf::bundle::{BUNDLE_FILE, read_bundle};
+use crate::atf::bundle::{BUNDLE_FILE, BundleReader};
 use crate::atf::map::Mapping;
-use crate::atf::{Damage, Manifest, Store};
+use crate::atf::{AtfError, Damage, Manifest, Store};
 use crate::private::open_regular;
 
 /// A manifest has some hundred bytes for each thread, of which there may be millions; one that is larger than this is
@@ -58,7 +58,9 @@ pub(super) fn open_process(
     let bundle: Option<Arc<Path>> = Some(path.join(BUNDLE_FILE)).filter(|path| path.exists()).map(Into::into);
     let mut bundled = BTreeMap::new();
     if let Some(bundle) = &bundle {
-        open_bundle(bundle, caches, &mut threads, &mut bundled, findings);
+        // One that is being written, or whose writer was killed, may end anywhere.
+        let is_finished = manifest.as_ref().is_none_or(|manifest| manifest.finished != Some(false));
+        open_bundle(bundle, is_finished, caches, &mut threads, &mut bundled, findings);
         // A folder's thread comes first, should a bundle have another of its id.
         threads.sort_by_key(ThreadTrace::id);
         threads.dedup_by_key(|thread| thread.id());
@@ -73,6 +75,7 @@ pub(super) fn open_process(
 /// Opens the threads of a bundle, and notes of each whether it has detail.
 fn open_bundle(
     path: &Arc<Path>,
+    is_finished: bool,
     caches: &Caches,
     threads: &mut Vec<ThreadTrace>,
     bundled: &mut BTreeMap<ThreadId, bool>,
@@ -83,14 +86,20 @@ fn open_bundle(
         Ok(map) => map,
         Err(error) => return found.push(Problem::Unreadable(error)),
     };
-    match read_bundle(map.bytes()) {
-        Ok(listed) => {
-            for thread in listed {
+    let listed = match BundleReader::new(map.bytes()) {
+        Ok(listed) => listed,
+        Err(AtfError::BundleCut { .. }) if !is_finished => return,
+        Err(error) => return found.push(Problem::Corrupt(error)),
+    };
+    for thread in listed {
+        match thread {
+            Ok(thread) => {
                 bundled.insert(thread.thread, thread.detail.is_some());
                 threads.extend(ThreadTrace::bundled(path, &map, &thread, caches, &mut found));
             }
+            Err(AtfError::BundleCut { .. }) if !is_finished => {}
+            Err(error) => found.push(Problem::Corrupt(error)),
         }
-        Err(error) => found.push(Problem::Corrupt(error)),
     }
 }
 
