@@ -78,6 +78,8 @@ impl Programs {
     pub(crate) fn listen_for_processes(&self) {
         while let Some(connector) = self.proc_connector.as_ref().filter(|_| !self.phase.has_ended()) {
             connector.receive(Duration::from_millis(50));
+            // Each thread that the program makes or ends is an event too: to wake up for each would take a processor from it.
+            std::thread::sleep(Duration::from_millis(2));
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ada_format::atf::Session;
+use ada_format::atf::{Session, ThreadTrace};
 
 use super::program::Program;
 use super::recorded::Recorded;
@@ -154,6 +154,30 @@ fn a_killed_ada_leaves_all_but_the_last_block_of_a_packed_session() {
     let recorded = Recorded::open(&session, &Program::new("forever.c").build());
     let step = recorded.counts("step");
     assert!(step.calls > 0 && step.calls - step.returns <= 1, "{step:?}");
+}
+
+#[test]
+fn a_killed_ada_leaves_threads_that_share_a_file() {
+    let tracing = Tracing::new(&Program::new("thread_churn.c"));
+    let started = Started::new(tracing.command(), b"");
+    wait_until("the program's word", || started.has_printed(b"ready"));
+    let mut running = Running { tracing, started };
+    let session = running.session();
+    let is_bundled = |thread: &&ThreadTrace| thread.files().next().is_none();
+    let count = || Session::open(&session).unwrap().threads().filter(is_bundled).count();
+    let mut seen = 0;
+    wait_until("threads that have ended", || {
+        seen = count();
+        seen >= 20
+    });
+    let target = running.target();
+    running.started.kill();
+    assert!(Command::new("sh").args(["-c", &format!("kill -TERM {target}")]).status().unwrap().success());
+    assert!(run::text(&running.started.finish().stdout).contains("all ran"));
+    assert!(count() >= seen);
+    let session = Session::open(&session).unwrap();
+    let has_events = |thread: &ThreadTrace| thread.index().events().next().is_some();
+    assert!(session.threads().filter(is_bundled).all(has_events));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use ada_event::EventKind;
+use ada_format::atf::Session;
 
 use super::program::Program;
 use super::recorded::{Counts, RecordedProcess};
@@ -67,6 +68,11 @@ fn ten_thousand_short_threads_lose_no_call() {
     recorded.assert_balanced("work", 10_000);
     recorded.assert_balanced("leaf", 20_000);
     assert_eq!(calls_per_thread(recorded.process(), "body"), vec![1; 10_000]);
+    let session = Session::open(recorded.path()).unwrap();
+    let process = &session.processes()[0];
+    // Most of them, where the machine has time for us.
+    assert!(process.path.join("threads.atb").exists(), "threads that end soon share a file");
+    assert!(process.path.join(format!("thread_{}", process.pid.unwrap())).exists());
 }
 
 #[test]

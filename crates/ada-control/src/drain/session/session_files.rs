@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
+use ada_event::{Event, EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
 
 use super::closed_segment;
@@ -143,9 +143,7 @@ impl SessionFiles {
             self.threads.insert((pid, tid), writer);
         }
         let writer = self.threads.get_mut(&(pid, tid)).expect("it was just made");
-        if writer.is_small() && writer.byte_count() > SMALL {
-            writer.settle()?;
-        }
+        settle_if_large(writer, writer.byte_count())?;
         Ok(writer)
     }
 
@@ -167,8 +165,13 @@ impl SessionFiles {
     /// Finishes the files of a thread that has ended.
     pub(crate) fn thread_ended(&mut self, pid: ProcessId, tid: ThreadId) -> Result<(), ControlError> {
         self.ids.remove(&(pid, tid));
-        self.finished_bytes += self.threads.get(&(pid, tid)).map_or(0, ThreadWriter::byte_count);
-        match (self.threads.remove(&(pid, tid)), &mut self.ring) {
+        let mut ended = self.threads.remove(&(pid, tid));
+        if let Some(writer) = &mut ended {
+            let bytes = writer.byte_count();
+            self.finished_bytes += bytes;
+            settle_if_large(writer, bytes)?;
+        }
+        match (ended, &mut self.ring) {
             (Some(writer), Some(ring)) => ring.finish_thread(pid, writer),
             (Some(writer), None) => self.process(pid)?.finish_thread(writer).map_err(ControlError::from),
             (None, _) => Ok(()),
@@ -203,11 +206,7 @@ impl SessionFiles {
             let writer = begin(self.process(pid)?, pid, id)?;
             self.threads.insert(key, writer);
         }
-        let writer = self.threads.get_mut(&key).expect("it was just made");
-        if writer.is_small() && writer.byte_count() > SMALL {
-            writer.settle()?;
-        }
-        Ok(writer)
+        Ok(self.threads.get_mut(&key).expect("it was just made"))
     }
 
     /// Finishes such files.
@@ -252,6 +251,7 @@ impl SessionFiles {
                     known.name.clone_from(&entry.name);
                     known.exit_value = entry.exit_value;
                 }
+                settle_if_large(writer, writer.byte_count() + thread.event_count() * Event::SIZE as u64)?;
                 writer.append_thread(thread)?;
                 if last.get(&(pid, thread.id())) == Some(&number) {
                     self.finish_joined(pid, thread.id())?;
@@ -330,6 +330,11 @@ impl SessionFiles {
     }
 }
 
+/// Gives a thread that has so many bytes, or will have, files of its own.
+fn settle_if_large(writer: &mut ThreadWriter, bytes: u64) -> Result<(), ControlError> {
+    if bytes > SMALL { writer.settle().map_err(ControlError::from) } else { Ok(()) }
+}
+
 /// Begins a thread's files. A process's first thread is there as long as the process: it has its own.
 fn begin(process: &SessionWriter, pid: ProcessId, id: ThreadId) -> Result<ThreadWriter, ControlError> {
     let writer = if id == pid.first_thread() { process.thread(id) } else { process.small_thread(id) };
@@ -359,5 +364,42 @@ mod tests {
             assert_eq!(count(&mut files, ThreadId(7)), number);
         }
         assert_eq!(files.thread_count(), 1099);
+    }
+
+    #[test]
+    fn only_threads_that_are_small_and_end_soon_share_a_file() {
+        let event = Event::default();
+        for ring in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let pid = ProcessId(1);
+            let mut files = SessionFiles::create(folder.path(), pid, Store::Raw).unwrap();
+            if ring {
+                files.keep_newest(1 << 20);
+            }
+            let path = files.path().to_owned();
+            for (tid, events) in [(1, 1), (2, 1), (3, SMALL / 32 + 1), (4, 2)] {
+                let tid = ThreadId(tid);
+                let writer = files.thread(pid, tid).unwrap();
+                (0..events).for_each(|_| assert!(writer.append(&event).is_ok()));
+                files.flush().unwrap();
+                files.thread(pid, tid).unwrap();
+                files.thread_ended(pid, tid).unwrap();
+            }
+            // As if it had lived for long.
+            files.thread(pid, ThreadId(5)).unwrap();
+            files.young.iter_mut().for_each(|(since, _)| *since -= YOUNG);
+            std::thread::sleep(Duration::from_millis(1));
+            files.flush().unwrap();
+            assert!(!files.threads[&(pid, ThreadId(5))].is_small());
+            files.finish(|_, _| {}).unwrap();
+            let session = ada_format::atf::Session::open(&path).unwrap();
+            assert_eq!(session.findings().len(), 0, "{:?}", session.findings());
+            let threads: Vec<_> = session.threads().map(|it| (it.id().0, it.event_count())).collect();
+            assert_eq!(threads, [(1, 1), (2, 1), (3, SMALL / 32 + 1), (4, 2), (5, 0)]);
+            let has_folder = |tid: &u32| path.join(format!("pid_1/thread_{tid}")).exists();
+            let of_their_own: Vec<u32> = (1..6).filter(has_folder).collect();
+            // What a ring has kept is written anew in the end, when nobody knows how long a thread has lived.
+            assert_eq!(of_their_own, if ring { vec![1, 3] } else { vec![1, 3, 5] });
+        }
     }
 }

@@ -108,7 +108,10 @@ impl<W: Write + Seek> EventSection<W> {
     pub(crate) fn finish(mut self, around: &Around, sync: impl FnMut(&mut W) -> io::Result<()>) -> io::Result<W> {
         self.write_links()?;
         if !self.encoder.is_empty() {
-            self.seal()?;
+            let (header, functions) = self.encoder.block(&mut self.payload);
+            // Nothing more can be done for what cannot be written now.
+            self.is_behind = false;
+            self.file.put(header, &self.payload, functions)?;
         }
         self.file.finish(self.encoder.next(), around, sync)
     }

@@ -98,7 +98,7 @@ impl ThreadTrace {
         Some(Self { id: thread.thread, place: Place::Bundle(path.clone()), index, detail })
     }
 
-    /// The id in the folder's name, or in the bundle's directory.
+    /// The id in the folder's name, or in the bundle.
     pub fn id(&self) -> ThreadId {
         self.id
     }
