@@ -30,6 +30,8 @@ const SMALL: u64 = 32 << 10;
 /// All files that are being written.
 pub(crate) struct SessionFiles {
     path: PathBuf,
+    /// The first thread of the session's first process.
+    first: (ProcessId, ThreadId),
     store: Store,
     processes: HashMap<ProcessId, SessionWriter>,
     threads: HashMap<(ProcessId, ThreadId), ThreadWriter>,
@@ -54,6 +56,7 @@ impl SessionFiles {
         Ok(Self {
             path: process.path().to_owned(),
             room: DiskRoom::of(process.path()),
+            first: (pid, pid.first_thread()),
             finished_bytes: 0,
             store,
             processes: HashMap::from([(pid, process)]),
@@ -134,11 +137,12 @@ impl SessionFiles {
                     }
                 }
             });
+            let has_folder = self.first == (pid, id);
             let process = match &mut self.ring {
                 Some(ring) => ring.process(pid)?,
                 None => self.process(pid)?,
             };
-            let writer = begin(process, pid, id)?;
+            let writer = begin(process, id, has_folder)?;
             self.young.extend(writer.is_small().then(|| (Instant::now(), (pid, tid))));
             self.threads.insert((pid, tid), writer);
         }
@@ -203,7 +207,8 @@ impl SessionFiles {
     fn thread_with_id(&mut self, pid: ProcessId, id: ThreadId) -> Result<&mut ThreadWriter, ControlError> {
         let key = (pid, id);
         if !self.threads.contains_key(&key) {
-            let writer = begin(self.process(pid)?, pid, id)?;
+            let has_folder = self.first == key;
+            let writer = begin(self.process(pid)?, id, has_folder)?;
             self.threads.insert(key, writer);
         }
         Ok(self.threads.get_mut(&key).expect("it was just made"))
@@ -335,9 +340,9 @@ fn settle_if_large(writer: &mut ThreadWriter, bytes: u64) -> Result<(), ControlE
     if bytes > SMALL { writer.settle().map_err(ControlError::from) } else { Ok(()) }
 }
 
-/// Begins a thread's files. A process's first thread is there as long as the process: it has its own.
-fn begin(process: &SessionWriter, pid: ProcessId, id: ThreadId) -> Result<ThreadWriter, ControlError> {
-    let writer = if id == pid.first_thread() { process.thread(id) } else { process.small_thread(id) };
+/// Begins a thread's files.
+fn begin(process: &SessionWriter, id: ThreadId, has_folder: bool) -> Result<ThreadWriter, ControlError> {
+    let writer = if has_folder { process.thread(id) } else { process.small_thread(id) };
     writer.map_err(ControlError::from)
 }
 
