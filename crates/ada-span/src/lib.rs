@@ -22,6 +22,7 @@ mod function_traits;
 pub mod gcd;
 mod go;
 mod histogram;
+pub mod io;
 mod observer;
 mod open_chains;
 mod outcome;
@@ -52,7 +53,7 @@ pub use outcome::{Outcome, Reason, Status};
 pub use replay::{
     Closed, FunctionNumber, KnownFunction, Opened, ProcessEnd, Replay, ReplayOptions, SpanHandle, SpanSink, ThreadFacts,
 };
-pub use role::{GcdCall, GoCall, GoPart, Role, Submit, SwiftCall, SyncCall};
+pub use role::{GcdCall, GoCall, GoPart, IoCall, Role, Submit, SwiftCall, SyncCall};
 pub use session::{ProcessTrace, asks_to_end, content_key, function_traits, replay_options};
 pub use source::{ProcessSource, ThreadInfo};
 pub use thread_index::ThreadIndex;

@@ -62,6 +62,11 @@ impl CapturedFunctions {
         self.by_index.get(&index).map(|function| &function.signature)
     }
 
+    /// The functions of which something is captured, by their indexes.
+    pub(crate) fn signatures(&self) -> impl Iterator<Item = (usize, &Signature)> {
+        self.by_index.iter().map(|(index, function)| (*index, &function.signature))
+    }
+
     /// What is captured of a function, as a session keeps it; nothing where it is not.
     pub(crate) fn stored(&self, index: usize) -> String {
         self.by_index.get(&index).map(|function| function.signature.stored()).unwrap_or_default()

@@ -181,8 +181,7 @@ fn a_mutex_with_priority_inheritance_has_holders_too() {
     let program = threaded("wait_convoy.c").flags(&["-DPROTOCOL=PTHREAD_PRIO_INHERIT"]);
     let (session, printed) = trace(&program, &["4", "50", "200", "together"]);
     let Turns { waits, holders, wakers, .. } = check_turns(&session, &printed, 200);
-    // The owner is noted a little after the lock was taken: who comes in between finds nobody.
-    assert!(waits >= 20 && holders * 2 >= waits, "{holders}, {wakers} of {waits}");
+    assert!(waits >= 20 && holders * 20 >= waits * 19, "{holders}, {wakers} of {waits}");
     let kinds = rows(&session, "SELECT DISTINCT kind FROM waits WHERE function = 'take_turn' AND kind != 'sleep'");
     assert_eq!(kinds.len(), 1, "{kinds:?}");
     assert_eq!(kinds[0]["kind"], "mutex");
