@@ -29,7 +29,7 @@ pub(super) struct ScheduleRecorder {
 }
 
 /// When threads ran has this part of a ring, beside what it is for.
-const PART: u64 = 8;
+const PART: u64 = 16;
 
 /// The room of all processes together, and what each takes.
 struct RingRoom {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use ada_event::ThreadId;
+use ada_event::{ThreadId, TraceNanos};
 use ada_format::atf::{Manifest, Session, read_descriptors};
 use ada_span::ThreadIndex;
 use ada_span::io::{ProcessIo, correlate};
+use ada_span::state::ThreadState;
 use ada_span::wait::WaitSpan;
 
 use super::Trace;
@@ -55,8 +56,17 @@ fn process_io<'a>(process: &'a TraceProcess, session: &Session) -> ProcessIo<'a>
         calls: &meta.io_calls,
         waits: &meta.waits,
         seen: read_descriptors(&recorded.path),
+        has_slept: Box::new(|thread, start, end| has_slept(process, thread, start, end)),
         is_complete: manifest.is_some_and(is_complete) && meta.io_calls_left_out == 0,
     }
+}
+
+/// Whether the kernel says that a thread slept between two moments. Its clock may be a little off.
+fn has_slept(process: &TraceProcess, thread: ThreadIndex, start: TraceNanos, end: TraceNanos) -> bool {
+    const OFF: u64 = 5000;
+    let (start, end) = (start.saturating_add(OFF), TraceNanos(end.0.saturating_sub(OFF)));
+    start < end
+        && process.thread_states(thread).is_some_and(|it| it.between(start, end).of(ThreadState::Blocked) >= OFF)
 }
 
 /// Whether all calls of a process are recorded.

@@ -31,6 +31,8 @@ pub struct ProcessIo<'a> {
     pub waits: &'a [WaitSpan],
     /// What its descriptors were seen to stand for.
     pub seen: Vec<SeenDescriptor>,
+    /// Whether a thread certainly slept between two moments.
+    pub has_slept: Box<dyn Fn(ThreadIndex, TraceNanos, TraceNanos) -> bool + 'a>,
     /// Whether all of its calls are known, from its beginning.
     pub is_complete: bool,
 }
@@ -142,9 +144,12 @@ impl Finder<'_> {
             IoCall::Read | IoCall::Receive => {
                 let Some(object) = own else { return };
                 let bytes = self.bytes(object, call);
+                let is_counter = self.object(object).kind == ObjectKind::Counter;
+                let has_slept =
+                    is_counter && (self.processes[place.process].has_slept)(call.thread, call.start, call.end);
                 let stream = self.streams.entry(object).or_default();
                 match bytes {
-                    Some(bytes) => stream.add_read(piece(place, call, bytes)),
+                    Some(bytes) => stream.add_read(Piece { has_slept, ..piece(place, call, bytes) }),
                     None => stream.lose_count(call.start),
                 }
             }
@@ -217,7 +222,13 @@ impl Finder<'_> {
         match exit {
             // What it had open is closed some time later.
             Some((call, it)) => Piece { end: TraceNanos::MAX, ..piece(CallPlace { process, call }, it, 0) },
-            None => Piece { call: CallPlace { process, call: END }, start: io.end, end: TraceNanos::MAX, bytes: 0 },
+            None => Piece {
+                call: CallPlace { process, call: END },
+                start: io.end,
+                end: TraceNanos::MAX,
+                bytes: 0,
+                has_slept: false,
+            },
         }
     }
 
@@ -421,5 +432,5 @@ const MOST_WATCHED: usize = 1024;
 const MANY: usize = 64;
 
 fn piece(call: CallPlace, it: &IoCallSpan, bytes: u64) -> Piece {
-    Piece { call, start: it.start, end: it.end, bytes }
+    Piece { call, start: it.start, end: it.end, bytes, has_slept: false }
 }

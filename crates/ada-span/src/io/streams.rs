@@ -14,6 +14,8 @@ pub(super) struct Piece {
     pub(super) start: TraceNanos,
     pub(super) end: TraceNanos,
     pub(super) bytes: u64,
+    /// Whether its thread certainly slept in it.
+    pub(super) has_slept: bool,
 }
 
 /// Everything that went through one.
@@ -178,6 +180,10 @@ fn counted(writes: &[Piece], reads: &[Piece]) -> Vec<Option<(Piece, bool)>> {
     for read in reads {
         given.extend(std::iter::from_fn(|| writes.next_if(|it| it.start <= read.end)).map(|it| (*it, false)));
         given.sort_by_key(|(it, _)| it.end);
+        if read.has_slept {
+            // The counter was zero when it came.
+            given.retain(|(it, _)| it.end >= read.start);
+        }
         if read.bytes == 0 {
             found.push(None);
             continue;
@@ -202,7 +208,13 @@ mod tests {
     use super::*;
 
     fn piece(call: usize, start: u64, end: u64, bytes: u64) -> Piece {
-        Piece { call: CallPlace { process: 0, call }, start: TraceNanos(start), end: TraceNanos(end), bytes }
+        Piece {
+            call: CallPlace { process: 0, call },
+            start: TraceNanos(start),
+            end: TraceNanos(end),
+            bytes,
+            has_slept: false,
+        }
     }
 
     fn stream(writes: &[Piece], reads: &[Piece]) -> Stream {
@@ -268,6 +280,10 @@ mod tests {
         let of = |read: Piece| stream.source_of_count(read.call, read.start, read.end);
         assert_eq!(of(reads[0]), Source::Perhaps(writes[0]));
         assert_eq!(of(reads[1]), Source::Perhaps(writes[1]));
+        // Who has to sleep finds nothing.
+        let asleep = Piece { has_slept: true, ..reads[1] };
+        let stream = self::stream(&writes, &[reads[0], asleep]);
+        assert_eq!(stream.source_of_count(asleep.call, asleep.start, asleep.end), Source::Call(writes[2]));
     }
 
     #[test]

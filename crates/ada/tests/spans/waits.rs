@@ -330,7 +330,7 @@ fn a_mutex_of_parking_lot_is_a_futex_whose_waker_is_known() {
     check_futexes(&session, &printed, 60);
 }
 
-/// Each side waits for the other one. Who ended a wait for input is not known, and nobody is named.
+/// Each side waits for the other one, and is woken by it. There is nobody else.
 #[test]
 fn a_server_and_its_client_wait_for_input() {
     let (session, printed) = trace(&Program::new("wait_epoll.c"), &[]);
@@ -345,8 +345,15 @@ fn a_server_and_its_client_wait_for_input() {
     assert!(requests.len() >= 5 && requests.len() <= 21, "{requests:#?}");
     assert!(requests[0]["duration_ns"].as_u64() >= Some(500_000), "{requests:#?}");
     assert!(answers.len() <= 20, "{answers:#?}");
-    let is_nobody = |wait: &Value| wait["waker_thread_id"].is_null() && wait["holder_thread_id"].is_null();
-    assert!(requests.iter().chain(&answers).all(is_nobody), "{requests:#?} {answers:#?}");
+    for (waits, other) in [(&requests, client), (&answers, server)] {
+        let is_named = |wait: &&Value| wait["waker_pid"].is_u64();
+        assert!(waits.iter().filter(is_named).all(|wait| wait["waker_pid"] == other), "{waits:#?}");
+        assert!(waits.iter().all(|wait| wait["holder_thread_id"].is_null()), "{waits:#?}");
+        // What had come before a call began, nobody had to be waited for.
+        let is_known = |wait: &&Value| wait["uncertain"] == "";
+        assert!(waits.iter().filter(is_known).count() * 10 >= waits.len() * 9, "{waits:#?}");
+    }
+    assert!(requests.iter().filter(|wait| wait["waker_pid"] == client).count() >= 5, "{requests:#?}");
 }
 
 #[test]
