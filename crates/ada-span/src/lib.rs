@@ -23,6 +23,7 @@ pub mod gcd;
 mod go;
 mod histogram;
 pub mod io;
+mod io_call_span;
 mod observer;
 mod open_chains;
 mod outcome;
@@ -48,6 +49,7 @@ pub use error::SpanError;
 pub use function_stats::FunctionStats;
 pub use function_traits::{FunctionTrait, FunctionTraits};
 pub use histogram::Histogram;
+pub use io_call_span::IoCallSpan;
 pub use open_chains::{OpenCall, OpenChains};
 pub use outcome::{Outcome, Reason, Status};
 pub use replay::{

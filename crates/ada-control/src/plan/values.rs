@@ -153,7 +153,8 @@ impl Values {
             |parameter: &str| functions.names(index).any(|name| is_redacted(&format!("{name}.{parameter}")));
         let prototype = prototype.redacted(&|parameter| is_redacted(parameter) || of_function(parameter))?;
         let signature = Signature::of(prototype);
-        Some(CapturedFunction { probe: self.number_of(&signature, role)?, signature })
+        let is_asked_for = role != Role::Usual;
+        Some(CapturedFunction { probe: self.number_of(&signature, role)?, signature, is_asked_for })
     }
 
     /// The number of the probe that captures what a signature asks for; none where the table is full.

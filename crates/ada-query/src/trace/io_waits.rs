@@ -57,7 +57,8 @@ fn process_io<'a>(process: &'a TraceProcess, session: &Session) -> ProcessIo<'a>
         waits: &meta.waits,
         seen: read_descriptors(&recorded.path),
         has_slept: Box::new(|thread, start, end| has_slept(process, thread, start, end)),
-        is_complete: manifest.is_some_and(is_complete) && meta.io_calls_left_out == 0,
+        known_until: (manifest.is_some_and(is_complete) && meta.io_calls_left_out == 0)
+            .then_some(meta.io_known_until.unwrap_or(TraceNanos::MAX)),
     }
 }
 

@@ -105,9 +105,9 @@ pub fn analyze(
     let ids: Vec<ThreadId> = meta.threads.iter().map(|thread| thread.id).collect();
     let sees_unlocks = sees_unlocks(traits, options);
     let known = wait::Known { ids: &ids, threads: &meta.pthreads, losses: &losses, sees_unlocks, options };
-    let wait::Waits { waits, left_out, holds, io_calls, io_left_out } = wait::correlate(sync, &known);
+    let wait::Waits { waits, left_out, holds, io_calls, io_left_out, io_known_until } = wait::correlate(sync, &known);
     (meta.waits, meta.waits_left_out, meta.holds) = (waits, left_out, holds);
-    (meta.io_calls, meta.io_calls_left_out) = (io_calls, io_left_out);
+    (meta.io_calls, meta.io_calls_left_out, meta.io_known_until) = (io_calls, io_left_out, io_known_until);
     write_meta(folder, &meta)?;
     Tables::open(folder)
 }

@@ -3,39 +3,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ada_event::{EventSeq, ProcessId, TraceNanos};
-use ada_format::atf::SeenDescriptor;
 
-use super::call::IoCallSpan;
-use super::objects::{Object, ObjectIndex, ObjectKind, Objects};
-use super::streams::{Piece, Source, Stream};
-use super::tables::DescriptorTable;
+use super::objects::{Object, ObjectKind, Objects};
+use super::process_io::ProcessIo;
+use super::streams::{CallPlace, Piece, Source, Stream};
+use super::tables::{DescriptorTable, ObjectIndex};
+use crate::io_call_span::IoCallSpan;
 use crate::role::IoCall;
 use crate::thread_index::ThreadIndex;
 use crate::wait::{Doubt, Doubts, WaitKind, WaitSpan};
-
-/// What is known of a process.
-pub struct ProcessIo<'a> {
-    /// Its id.
-    pub pid: ProcessId,
-    /// Who made it.
-    pub parent: Option<ProcessId>,
-    /// Its first event's time.
-    pub start: TraceNanos,
-    /// Its last one's.
-    pub end: TraceNanos,
-    /// The thread that it began with.
-    pub first_thread: Option<ThreadIndex>,
-    /// Its calls, by their starts.
-    pub calls: &'a [IoCallSpan],
-    /// Its waits.
-    pub waits: &'a [WaitSpan],
-    /// What its descriptors were seen to stand for.
-    pub seen: Vec<SeenDescriptor>,
-    /// Whether a thread certainly slept between two moments.
-    pub has_slept: Box<dyn Fn(ThreadIndex, TraceNanos, TraceNanos) -> bool + 'a>,
-    /// Whether all of its calls are known, from its beginning.
-    pub is_complete: bool,
-}
 
 /// What was found out about the waits of a session.
 #[derive(Debug, Default)]
@@ -74,13 +50,6 @@ pub struct IoWaker {
     pub time: TraceNanos,
 }
 
-/// A call, by the places of its process and its own there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct CallPlace {
-    pub(super) process: usize,
-    pub(super) call: usize,
-}
-
 /// What is not a call but the end of a process.
 const END: usize = usize::MAX;
 
@@ -96,7 +65,7 @@ pub fn correlate(processes: &[ProcessIo<'_>]) -> SessionIo {
         connects: HashMap::new(),
         controls: vec![Vec::new(); processes.len()],
         listeners: HashSet::new(),
-        is_complete: processes.iter().all(|process| process.is_complete),
+        known_until: processes.iter().map(|process| process.known_until.unwrap_or_default()).min().unwrap_or_default(),
     };
     finder.collect();
     let waits = (0..processes.len()).map(|process| finder.waits_of(process)).collect();
@@ -115,7 +84,8 @@ struct Finder<'a> {
     controls: Vec<Vec<usize>>,
     /// What connections are taken from.
     listeners: HashSet<ObjectIndex>,
-    is_complete: bool,
+    /// Until when all calls of all processes are known.
+    known_until: TraceNanos,
 }
 
 impl Finder<'_> {
@@ -204,10 +174,10 @@ impl Finder<'_> {
     }
 
     /// Whether nobody but the session's processes can write to what is read from, and all that they do is known.
-    fn is_among_us(&self, reader: ObjectIndex) -> bool {
+    fn is_among_us(&self, reader: ObjectIndex, time: TraceNanos) -> bool {
         let object = self.object(reader);
         let is_ours = |it: &Object| it.is_made_here;
-        self.is_complete
+        time < self.known_until
             && match object.kind {
                 ObjectKind::Pipe | ObjectKind::Counter => is_ours(object),
                 ObjectKind::Socket => is_ours(object) && object.peer.is_some_and(|peer| is_ours(self.object(peer))),
@@ -309,7 +279,7 @@ impl Finder<'_> {
     }
 
     fn read_from(&self, object: ObjectIndex, place: CallPlace, call: &IoCallSpan) -> (Source, bool) {
-        let is_among_us = self.is_among_us(object);
+        let is_among_us = self.is_among_us(object, call.end);
         let Some(stream) = self.streams.get(&object) else { return (Source::Unexplained, false) };
         let source = match self.object(object).kind {
             _ if call.bytes() == Some(0) => stream.source_of_end(call.start, call.end),
@@ -328,7 +298,7 @@ impl Finder<'_> {
     }
 
     fn became_readable(&self, object: ObjectIndex, place: CallPlace, call: &IoCallSpan) -> (Source, bool) {
-        let is_among_us = self.is_among_us(object);
+        let is_among_us = self.is_among_us(object, call.end);
         if let Some(accepted) = self.next_accept(object, place, call) {
             return accepted;
         }

@@ -5,13 +5,9 @@ use std::collections::HashMap;
 use ada_event::ProcessId;
 use ada_format::atf::SeenDescriptor;
 
-use super::correlate::ProcessIo;
-use super::tables::DescriptorTable;
+use super::process_io::ProcessIo;
+use super::tables::{DescriptorTable, ObjectIndex};
 use crate::role::IoCall;
-
-/// An object's place in the list of all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct ObjectIndex(pub(super) usize);
 
 /// What several descriptors may stand for.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,12 @@
 
 use ada_event::TraceNanos;
 
-use super::correlate::CallPlace;
+/// A call, by the places of its process and its own there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CallPlace {
+    pub(super) process: usize,
+    pub(super) call: usize,
+}
 
 /// A call that gave bytes, or took them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

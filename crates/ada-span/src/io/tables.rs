@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use ada_event::TraceNanos;
 
-use super::call::IoCallSpan;
-use super::objects::ObjectIndex;
+use crate::io_call_span::IoCallSpan;
 use crate::role::IoCall;
+
+/// An object's place in the list of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct ObjectIndex(pub(super) usize);
 
 /// A descriptor between two moments at which its number may have come to stand for something else.
 #[derive(Clone, Debug)]

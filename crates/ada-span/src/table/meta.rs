@@ -10,7 +10,7 @@ use crate::concurrency::Context;
 use crate::function_stats::FunctionStats;
 use crate::gcd::{BlockSpan, GroupEntry, QueueEntry};
 use crate::histogram::Histogram;
-use crate::io::IoCallSpan;
+use crate::io_call_span::IoCallSpan;
 use crate::outcome::Status;
 use crate::pthread::{FailedCreation, PthreadSpan};
 use crate::replay::ThreadFacts;
@@ -67,6 +67,8 @@ pub struct Meta {
     pub io_calls: Vec<IoCallSpan>,
     /// Those that were not kept, because there were too many.
     pub io_calls_left_out: u64,
+    /// When registers of such a call were first not kept, because there were too many.
+    pub io_known_until: Option<TraceNanos>,
 }
 
 /// A thread in the tables.
@@ -157,6 +159,7 @@ impl Meta {
         out.list(&self.holds, |out, it| it.encode(out));
         out.list(&self.io_calls, |out, it| it.encode(out));
         out.u64(self.io_calls_left_out);
+        out.u64(self.io_known_until.map_or(crate::NONE, |time| time.0));
         let crc = crc32fast::hash(&out.0);
         out.u32(crc);
         out.0
@@ -215,6 +218,7 @@ impl Meta {
             holds: from.list(HoldSpan::decode)?,
             io_calls: from.list(IoCallSpan::decode)?,
             io_calls_left_out: from.u64()?,
+            io_known_until: Some(from.u64()?).filter(|time| *time != crate::NONE).map(TraceNanos),
         };
         (from.0.is_empty() && meta.is_consistent()).then_some(meta)
     }

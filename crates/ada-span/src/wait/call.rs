@@ -1,13 +1,15 @@
 //! The calls by which a worker's threads waited for others and woke them.
 
+use std::collections::HashSet;
+
 use ada_event::{EventSeq, TraceNanos};
 
 use crate::NONE;
 use crate::detail::{DetailSource, EventDetail};
 use crate::function_traits::FunctionTraits;
-use crate::io::IoCallSpan;
+use crate::io_call_span::IoCallSpan;
 use crate::outcome::{Outcome, Reason, Status};
-use crate::replay::{Closed, Opened};
+use crate::replay::{Closed, FunctionNumber, Opened};
 use crate::role::{IoCall, Role, SyncCall};
 use crate::thread_index::ThreadIndex;
 
@@ -82,6 +84,10 @@ pub(crate) struct SyncCalls {
     pub(super) io: Vec<IoCallSpan>,
     /// How many of these were not kept.
     pub(super) io_left_out: u64,
+    /// When registers of such a call were first not kept, of a function of which they are.
+    pub(super) io_known_until: Option<TraceNanos>,
+    /// Functions of which registers are kept.
+    with_registers: HashSet<FunctionNumber>,
     open: Vec<Open>,
     /// One that has just ended by jumping to the next call, and its depth.
     jumped: Option<(Open, u32)>,
@@ -210,6 +216,13 @@ impl SyncCalls {
             }
             _ => None,
         };
+        if io.is_some() {
+            self.with_registers.insert(opened.function);
+        } else if matches!(role, Role::Sync(SyncCall::Input(_) | SyncCall::Descriptor(_)))
+            && self.with_registers.contains(&opened.function)
+        {
+            self.io_known_until = self.io_known_until.into_iter().chain([opened.start]).min();
+        }
         if let Some(exit) = io.filter(|it| it.what() == IoCall::Exit) {
             // It does not come back.
             self.keep_io(exit);

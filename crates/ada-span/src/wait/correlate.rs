@@ -11,7 +11,7 @@ use super::wakes::{Wake, Wakes, WokenBy};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
 use crate::concurrency::Loss;
-use crate::io::IoCallSpan;
+use crate::io_call_span::IoCallSpan;
 use crate::outcome::{Reason, Status};
 use crate::pthread::{PthreadSpan, ThreadEnd};
 use crate::replay::{ProcessEnd, ReplayOptions};
@@ -52,22 +52,25 @@ pub(crate) struct Waits {
     pub(crate) io_calls: Vec<IoCallSpan>,
     /// How many of these were not kept.
     pub(crate) io_left_out: u64,
+    /// When registers of such a call were first not kept.
+    pub(crate) io_known_until: Option<TraceNanos>,
 }
 
 /// Makes the waits, and finds who held what.
 pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let mut calls = Vec::new();
     let mut steps: HashMap<ThreadIndex, Vec<LockStep>> = HashMap::new();
-    let (mut io_calls, mut io_left_out) = (Vec::new(), 0);
+    let (mut io_calls, mut io_left_out, mut io_known_until) = (Vec::new(), 0, None);
     for part in parts {
         calls.extend(part.calls);
         steps.extend(part.steps);
         io_calls.extend(part.io);
         io_left_out += part.io_left_out;
+        io_known_until = io_known_until.into_iter().chain(part.io_known_until).min();
     }
     io_calls.sort_unstable_by_key(|call: &IoCallSpan| (call.start, call.thread, call.seq));
     if calls.is_empty() {
-        return Waits { io_calls, io_left_out, ..Waits::default() };
+        return Waits { io_calls, io_left_out, io_known_until, ..Waits::default() };
     }
     calls.sort_unstable_by_key(|call: &ObservedCall| (call.start, call.thread, call.seq));
     let (wakes, woken_times) = (wakes_of(&calls), woken_times(&calls));
@@ -106,7 +109,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
         }
         holds = holds_of(&steps, &waits, &correlator.losses, &ends);
     }
-    Waits { waits, left_out: left_out as u64, holds, io_calls, io_left_out }
+    Waits { waits, left_out: left_out as u64, holds, io_calls, io_left_out, io_known_until }
 }
 
 /// A wait that was found.

@@ -63,12 +63,12 @@ impl IoCallSpan {
     }
 
     /// The descriptor in its first argument.
-    pub(super) fn descriptor(&self) -> u32 {
+    pub(crate) fn descriptor(&self) -> u32 {
         self.arguments[0] as u32
     }
 
     /// The descriptor that it uses.
-    pub(super) fn used(&self) -> Option<u32> {
+    pub(crate) fn used(&self) -> Option<u32> {
         match self.what() {
             IoCall::Read
             | IoCall::Receive
@@ -87,25 +87,25 @@ impl IoCallSpan {
     }
 
     /// The one descriptor that it asks after, where it is one, and is to be read from.
-    pub(super) fn polled(&self) -> Option<u32> {
+    pub(crate) fn polled(&self) -> Option<u32> {
         const READABLE: u64 = 1 << 32;
         let is_one = self.arguments[1] == 1 && self.word != NONE && self.word & READABLE != 0;
         is_one.then_some(self.word as u32)
     }
 
     /// What it gave back as a descriptor or another small number; none where it failed, or has not come back.
-    pub(super) fn small_result(&self) -> Option<u32> {
+    pub(crate) fn small_result(&self) -> Option<u32> {
         u32::try_from(self.result? as i32).ok()
     }
 
     /// How many bytes it took or gave; none where that is not known.
-    pub(super) fn bytes(&self) -> Option<u64> {
+    pub(crate) fn bytes(&self) -> Option<u64> {
         // -1 is a failure.
         self.result.map(|result| u64::try_from(result as i64).unwrap_or(0))
     }
 
     /// The two descriptors that it has made.
-    pub(super) fn pair(&self) -> Option<[u32; 2]> {
+    pub(crate) fn pair(&self) -> Option<[u32; 2]> {
         let is_made = self.word != NONE && self.small_result() == Some(0);
         is_made.then_some([self.word as u32, (self.word >> 32) as u32])
     }
