@@ -31,9 +31,10 @@ const ALIGN: usize = 16;
 /// No template is longer: what counts, and what records.
 const COUNTER_BYTES: usize = 64;
 const RECORDER_BYTES: usize = 384;
-/// What guarded probes take beyond that, and room for the few that an image has.
-const GUARDED_BYTES: usize = 128;
-const GUARDED_ROOM: usize = 8 * GUARDED_BYTES;
+/// What those take beyond that which record in two ways, guarded probes and functions whose registers are kept while that is seldom,
+/// and room for the few that an image has.
+const GUARDED_BYTES: usize = 160;
+const GUARDED_ROOM: usize = 64 * GUARDED_BYTES;
 
 /// Most displaced sequences are under 16 bytes; a few of the longest fit between them.
 const DISPLACED_BYTES: usize = 32;
@@ -373,7 +374,8 @@ mod tests {
             let detail = owner_by_word.then_some(DetailShape { window: 128, vectors: true });
             let template = StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail }).unwrap();
             let (counter, recorder) = (template.counter.code.len(), template.recorder.code.len());
-            let more = if kind == StubKind::GuardedFull { GUARDED_BYTES } else { 0 };
+            let has_both = matches!(kind, StubKind::GuardedFull | StubKind::SeldomRegisters);
+            let more = if has_both { GUARDED_BYTES } else { 0 };
             let most = RECORDER_BYTES + more;
             assert!(counter <= COUNTER_BYTES && recorder <= most, "{kind:?}: {counter} and {recorder} bytes");
         }

@@ -22,6 +22,8 @@ pub enum AgentPart {
     Call,
     /// At neither; the registers of both are kept.
     Nothing,
+    /// The same, but only of so many calls in a while: the function may be called all the time.
+    Seldom,
 }
 
 /// The probe is of interest only if one of two half words behind the first argument has one of these bits set. The function is

@@ -31,10 +31,12 @@ pub enum StubKind {
     ReadsAtCall,
     /// The same for a probe that reads no memory: the stub keeps the registers of the call.
     RegistersFull,
+    /// The same while that is seldom, else as `Full`.
+    SeldomRegisters,
 }
 
 impl StubKind {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Full,
         Self::EntryOnly,
         Self::LongJump,
@@ -47,6 +49,7 @@ impl StubKind {
         Self::GuardedFull,
         Self::ReadsAtCall,
         Self::RegistersFull,
+        Self::SeldomRegisters,
     ];
 
     /// The kind for a function that a runtime probe is about.
@@ -56,6 +59,7 @@ impl StubKind {
             (Self::Full, AgentPart::CallOnly) => Self::ProbedCall,
             (Self::Full, AgentPart::Call) => Self::ReadsAtCall,
             (Self::Full, AgentPart::Nothing) => Self::RegistersFull,
+            (Self::Full, AgentPart::Seldom) => Self::SeldomRegisters,
             (Self::EntryOnly, _) => Self::ProbedEntry,
             (other, _) => other,
         }
@@ -83,7 +87,7 @@ impl StubKind {
 
     /// Whether the exit keeps the registers of the return.
     pub(crate) const fn keeps_result(self) -> bool {
-        matches!(self, Self::ReadsAtCall | Self::RegistersFull)
+        matches!(self, Self::ReadsAtCall | Self::RegistersFull | Self::SeldomRegisters)
     }
 
     /// What the agent has to know of the call, if anything.

@@ -5,6 +5,7 @@
 //! - Which processes live and how they ended: [`Pidfd`], [`LiveProcesses`], [`End`], and the kernel's process events
 //!   ([`ProcConnector`]).
 //! - Stopping processes, changing them, and making system calls in them: [`ptrace`], [`Remote`].
+//! - What descriptors stand for ([`procfs::OpenDescriptor`]), and what sockets are connected to ([`SocketPeers`]).
 //! - When threads run and when they do not ([`ContextSwitches`]).
 //! - The time of events ([`Clock`]), and sleeping on shared words ([`futex`]).
 //!
@@ -29,6 +30,7 @@ mod pidfd;
 mod proc_connector;
 mod realtime_priority;
 mod remote;
+mod socket_peers;
 mod this_process;
 mod wait;
 #[cfg(target_arch = "x86_64")]
@@ -46,5 +48,6 @@ pub use memfd::MemfdId;
 pub use pidfd::Pidfd;
 pub use proc_connector::{Child, ProcConnector};
 pub use remote::{Remote, SystemCall, system_call_result};
+pub use socket_peers::{SocketFacts, SocketPeers};
 pub use this_process::this_process;
 pub use wait::{Halt, wait, wait_with_time};

@@ -22,6 +22,8 @@ mod function_traits;
 pub mod gcd;
 mod go;
 mod histogram;
+pub mod io;
+mod io_call_span;
 mod observer;
 mod open_chains;
 mod outcome;
@@ -47,12 +49,13 @@ pub use error::SpanError;
 pub use function_stats::FunctionStats;
 pub use function_traits::{FunctionTrait, FunctionTraits};
 pub use histogram::Histogram;
+pub use io_call_span::IoCallSpan;
 pub use open_chains::{OpenCall, OpenChains};
 pub use outcome::{Outcome, Reason, Status};
 pub use replay::{
     Closed, FunctionNumber, KnownFunction, Opened, ProcessEnd, Replay, ReplayOptions, SpanHandle, SpanSink, ThreadFacts,
 };
-pub use role::{GcdCall, GoCall, GoPart, Role, Submit, SwiftCall, SyncCall};
+pub use role::{GcdCall, GoCall, GoPart, IoCall, Role, Submit, SwiftCall, SyncCall};
 pub use session::{ProcessTrace, asks_to_end, content_key, function_traits, replay_options};
 pub use source::{ProcessSource, ThreadInfo};
 pub use thread_index::ThreadIndex;

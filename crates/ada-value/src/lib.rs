@@ -31,7 +31,7 @@ pub use find_value::find_value;
 pub use notation::NotationError;
 pub use prototype::{Condition, Failure, Parameter, Prototype, Values};
 pub use signature::{Captured, Outcome, Signature};
-pub use table::{Known, is_c_library, known};
+pub use table::{ByDefault, Known, is_c_library, known};
 pub use ty::{Field, Length, Style, Type};
 pub use value::Value;
 pub use value_test::{ERRNO, RESULT, ValueTest, ValueTestError};

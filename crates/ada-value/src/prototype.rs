@@ -42,6 +42,17 @@ impl Prototype {
     }
 }
 
+impl Prototype {
+    /// The same without anything that has to be read from memory: pointers are addresses, and a failure has no reason.
+    pub fn registers_only(mut self) -> Self {
+        for parameter in self.parameters.iter_mut().filter(|it| it.ty.is_passed_as_pointer()) {
+            parameter.ty = Type::Pointer;
+        }
+        self.failure = Failure::None;
+        self
+    }
+}
+
 /// When an argument is there: the function only looks at it then, and what is in its place otherwise means nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {

@@ -10,17 +10,36 @@ use crate::{Prototype, notation};
 pub struct Known {
     /// What it takes and gives.
     pub prototype: &'static Prototype,
-    /// Whether it is captured unless the user says otherwise.
-    pub is_captured_by_default: bool,
+    /// What is captured of it unless the user says otherwise.
+    pub by_default: ByDefault,
+}
+
+/// What is captured of a function that nobody has asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByDefault {
+    /// Nothing.
+    Nothing,
+    /// The registers of its arguments and of its result.
+    Registers,
+    /// All that its prototype tells of.
+    Everything,
+}
+
+impl ByDefault {
+    /// The mark at the beginning of a line, and the rest of it.
+    fn of(line: &str) -> (Self, &str) {
+        let marked = |mark: &str, what| line.strip_prefix(mark).map(|line| (what, line));
+        marked("+ ", Self::Everything).or_else(|| marked("~ ", Self::Registers)).unwrap_or((Self::Nothing, line))
+    }
 }
 
 const LINES: &str = include_str!("prototypes.txt");
 
-static TABLE: LazyLock<HashMap<&'static str, (Prototype, bool)>> = LazyLock::new(|| {
+static TABLE: LazyLock<HashMap<&'static str, (Prototype, ByDefault)>> = LazyLock::new(|| {
     let lines = LINES.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let known = lines.filter_map(|line| {
-        let (line, is_default) = line.strip_prefix("+ ").map_or((line, false), |line| (line, true));
-        Some((line.split('(').next()?, (notation::parse(line).ok()?, is_default)))
+        let (by_default, line) = ByDefault::of(line);
+        Some((line.split('(').next()?, (notation::parse(line).ok()?, by_default)))
     });
     known.collect()
 });
@@ -28,8 +47,8 @@ static TABLE: LazyLock<HashMap<&'static str, (Prototype, bool)>> = LazyLock::new
 /// What is known of the C library's function of this name, or of the one that it is an implementation of: `__strlen_avx2`.
 pub fn known(name: &str) -> Option<Known> {
     let implemented = || name.strip_prefix("__").and_then(|name| TABLE.get(implementation_of(name)?));
-    let (prototype, is_captured_by_default) = TABLE.get(name).or_else(implemented)?;
-    Some(Known { prototype, is_captured_by_default: *is_captured_by_default })
+    let (prototype, by_default) = TABLE.get(name).or_else(implemented)?;
+    Some(Known { prototype, by_default: *by_default })
 }
 
 /// The name before that of the processor's extension.
@@ -63,7 +82,7 @@ mod tests {
     fn every_line_is_a_prototype_of_a_name_of_its_own() {
         let lines: Vec<&str> = LINES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         for line in &lines {
-            let written = line.strip_prefix("+ ").unwrap_or(line);
+            let written = ByDefault::of(line).1;
             assert_eq!(notation::parse(written).map(|prototype| prototype.to_string()).as_deref(), Ok(written));
         }
         assert_eq!(TABLE.len(), lines.len());
@@ -71,9 +90,13 @@ mod tests {
 
     #[test]
     fn what_is_called_all_the_time_is_not_captured_by_default() {
-        assert!(known("open").is_some_and(|known| known.is_captured_by_default));
-        for name in ["malloc", "free", "strlen", "memcpy", "read", "write", "pthread_mutex_lock", "strcmp"] {
-            assert!(known(name).is_some_and(|known| !known.is_captured_by_default));
+        let by_default = |name| known(name).map(|known| known.by_default);
+        assert_eq!(by_default("open"), Some(ByDefault::Everything));
+        for name in ["malloc", "free", "strlen", "memcpy", "pthread_mutex_lock", "strcmp"] {
+            assert_eq!(by_default(name), Some(ByDefault::Nothing));
+        }
+        for name in ["read", "write", "close"] {
+            assert_eq!(by_default(name), Some(ByDefault::Registers));
         }
         assert!(known("my_open").is_none() && known("strlen_avx2").is_none());
         for (name, of) in [("__strlen_evex512", "strlen"), ("__memcpy_avx_unaligned_erms", "memcpy")] {

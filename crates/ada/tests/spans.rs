@@ -17,6 +17,8 @@ mod commands;
 mod endings;
 #[path = "spans/goroutines.rs"]
 mod goroutines;
+#[path = "spans/io_waits.rs"]
+mod io_waits;
 #[path = "spans/recording.rs"]
 mod recording;
 #[path = "spans/source_lines.rs"]

@@ -21,6 +21,7 @@ use super::printed_calls::PrintedCalls;
 use super::session::SessionFiles;
 use super::signal_order::put_in_order;
 use super::thread_progress::{BatchGaps, ThreadProgress};
+use super::used_descriptors::UsedDescriptors;
 use super::windows::{BatchEvents, Fired, Watch, WindowLog, event_times, learn_handlers, triggers_among};
 use crate::error::ControlError;
 use crate::install::function_numbers::{FunctionNumbers, SharedNumbers};
@@ -39,6 +40,8 @@ pub(super) struct EventWriter {
     pub(super) watch: Option<Watch>,
     /// Calls that are printed, if any are.
     pub(super) printed: Option<PrintedCalls>,
+    /// Who wants to know of descriptors, if anybody does.
+    pub(super) descriptors: Option<UsedDescriptors>,
     pub(super) windows: WindowLog,
     pub(super) gaps: GapLog,
     /// How many events each function makes.
@@ -64,6 +67,7 @@ impl EventWriter {
             is_behind: false,
             watch: None,
             printed: None,
+            descriptors: None,
             windows: WindowLog::default(),
             gaps: GapLog::default(),
             tally: SharedTally::default(),
@@ -131,6 +135,9 @@ impl EventWriter {
         let base = thread.next_seq();
         if let Some(watch) = self.watch.as_mut().filter(|_| facts.has_probes()) {
             learn_handlers(batch, &mut progress.details, watch);
+        }
+        if let Some(descriptors) = self.descriptors.as_mut().filter(|_| facts.has_probes()) {
+            descriptors.batch(pending.pid, batch, &mut progress.details);
         }
         let mut has_windows = false;
         if let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_on() || progress.window.is_open(base)) {

@@ -26,6 +26,7 @@ mod silent_threads;
 mod stack_changes;
 mod thread_progress;
 mod to_read;
+mod used_descriptors;
 pub(crate) mod windows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -46,6 +47,7 @@ pub(crate) use self::printed_calls::PrintedCalls;
 use self::seen_processes::SeenProcesses;
 use self::session::SessionFiles;
 use self::to_read::ToRead;
+pub(crate) use self::used_descriptors::{UsedDescriptor, UsedDescriptors};
 use self::windows::Watch;
 use crate::error::ControlError;
 use crate::install::function_numbers::SharedNumbers;
@@ -75,8 +77,8 @@ pub(crate) struct Drain {
     /// Why nothing is written any more, once a write has failed; records are then read and counted only, so that the
     /// target does not wait for a disk that is full.
     failure: Option<ControlError>,
-    /// The functions that printed calls were last looked for among.
-    printed_version: u32,
+    /// The functions that printed calls, and those that use descriptors, were last looked for among.
+    looked_through: u32,
 }
 
 impl Drain {
@@ -97,7 +99,7 @@ impl Drain {
             exhausted: 0,
             has_more: false,
             failure: None,
-            printed_version: 0,
+            looked_through: 0,
         }
     }
 
@@ -184,12 +186,20 @@ impl Drain {
         self.writer.printed = Some(printed);
     }
 
+    /// Tells of the descriptors that calls use.
+    pub(crate) fn tell_descriptors(&mut self, used: UsedDescriptors) {
+        self.writer.descriptors = Some(used);
+    }
+
     /// Takes up what has changed in the triggers and in the program.
     pub(crate) fn refresh_watch(&mut self, modules: &[Module]) {
         if let Some(printed) = &mut self.writer.printed {
             printed.refresh(modules);
-            self.printed_version = self.functions_end();
         }
+        if let Some(descriptors) = &mut self.writer.descriptors {
+            descriptors.refresh(modules);
+        }
+        self.looked_through = self.functions_end();
         let version = self.watched_version();
         if let Some(watch) = &mut self.writer.watch {
             watch.refresh(modules, version);
@@ -199,7 +209,8 @@ impl Drain {
     /// Whether anything has. Asked each round, so it avoids the lock that is held while a program is hooked.
     pub(crate) fn has_stale_watch(&self) -> bool {
         self.writer.watch.as_ref().is_some_and(|watch| watch.is_stale(self.watched_version()))
-            || self.writer.printed.is_some() && self.printed_version != self.functions_end()
+            || (self.writer.printed.is_some() || self.writer.descriptors.is_some())
+                && self.looked_through != self.functions_end()
     }
 
     fn functions_end(&self) -> u32 {

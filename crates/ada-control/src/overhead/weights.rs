@@ -33,7 +33,7 @@ impl Weights {
         let weight = probed.map_or(1.0, |probed| match probed.part {
             AgentPart::BothEnds => self.with_agent,
             AgentPart::Call | AgentPart::CallOnly => (self.with_agent + WITH_REGISTERS) / 2.0,
-            AgentPart::Nothing => WITH_REGISTERS,
+            AgentPart::Nothing | AgentPart::Seldom => WITH_REGISTERS,
         });
         Recorded { function, events, weight }
     }

@@ -20,6 +20,8 @@ pub(crate) struct CapturedFunctions {
 pub(super) struct CapturedFunction {
     pub(super) probe: u32,
     pub(super) signature: Signature,
+    /// Whether somebody has asked for it.
+    pub(super) is_asked_for: bool,
 }
 
 impl CapturedFunction {
@@ -28,7 +30,8 @@ impl CapturedFunction {
         let part = match [false, true].map(|end| self.signature.reads(end).next().is_some()) {
             [_, true] => AgentPart::BothEnds,
             [true, false] => AgentPart::Call,
-            [false, false] => AgentPart::Nothing,
+            [false, false] if self.is_asked_for => AgentPart::Nothing,
+            [false, false] => AgentPart::Seldom,
         };
         Probed { number: self.probe, guard: None, part }
     }
@@ -60,6 +63,11 @@ impl CapturedFunctions {
     /// What is captured of a function.
     pub(crate) fn signature(&self, index: usize) -> Option<&Signature> {
         self.by_index.get(&index).map(|function| &function.signature)
+    }
+
+    /// The functions of which something is captured, by their indexes.
+    pub(crate) fn signatures(&self) -> impl Iterator<Item = (usize, &Signature)> {
+        self.by_index.iter().map(|(index, function)| (*index, &function.signature))
     }
 
     /// What is captured of a function, as a session keeps it; nothing where it is not.

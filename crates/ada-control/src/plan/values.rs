@@ -10,7 +10,7 @@ use ada_image::{FunctionTable, FunctionType, Image, function_types};
 use ada_patch::ErrnoPlace;
 use ada_ring::Pool;
 use ada_ring::probe::{MAX_PROBES, Role};
-use ada_value::{Prototype, Signature, is_c_library, known};
+use ada_value::{ByDefault, Prototype, Signature, is_c_library, known};
 
 use crate::function_pattern::matches_name;
 use crate::options::CapturedValues;
@@ -97,11 +97,16 @@ impl Values {
         let is_named = functions.names(index).filter(|name| self.patterns.has_name(name)).count() > 0;
         let known = functions.names(index).find_map(known)?;
         let is_asked_for = is_named || self.patterns.has_name(&known.prototype.name);
-        if !known.is_captured_by_default && !is_asked_for || probes::number_of(functions, index).is_some() {
+        if probes::number_of(functions, index).is_some() {
             return None;
         }
-        let role = if is_asked_for { Role::None } else { Role::Usual };
-        self.captured(functions, index, known.prototype.clone(), role)
+        let prototype = known.prototype.clone();
+        match known.by_default {
+            _ if is_asked_for => self.captured(functions, index, prototype, Role::None),
+            ByDefault::Nothing => None,
+            ByDefault::Registers => self.captured(functions, index, prototype.registers_only(), Role::Usual),
+            ByDefault::Everything => self.captured(functions, index, prototype, Role::Usual),
+        }
     }
 
     /// Functions whose types are in debug information, if the user wants them.
@@ -148,7 +153,8 @@ impl Values {
             |parameter: &str| functions.names(index).any(|name| is_redacted(&format!("{name}.{parameter}")));
         let prototype = prototype.redacted(&|parameter| is_redacted(parameter) || of_function(parameter))?;
         let signature = Signature::of(prototype);
-        Some(CapturedFunction { probe: self.number_of(&signature, role)?, signature })
+        let is_asked_for = role != Role::Usual;
+        Some(CapturedFunction { probe: self.number_of(&signature, role)?, signature, is_asked_for })
     }
 
     /// The number of the probe that captures what a signature asks for; none where the table is full.

@@ -1,5 +1,6 @@
 //! Records a program from its start to its end.
 
+mod descriptor_recorder;
 mod descriptors;
 mod drain_loop;
 mod ending;

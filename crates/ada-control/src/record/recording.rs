@@ -1,6 +1,7 @@
 //! Records a process that is hooked, until it ends or is detached.
 
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -9,6 +10,7 @@ use ada_patch::StubOptions;
 use ada_process::{Calibration, Clock, Pidfd, ProcConnector};
 use ada_ring::DetailMode;
 
+use super::descriptor_recorder::DescriptorRecorder;
 use super::drain_loop::save_news;
 use super::ending::Ending;
 use super::finish::Finish;
@@ -19,16 +21,19 @@ use super::report::TraceReport;
 use super::schedule_recorder::ScheduleRecorder;
 use crate::drain::session::{SessionFiles, SnapshotRequests};
 use crate::drain::windows::{TriggerList, Watch};
-use crate::drain::{Drain, PrintedCalls};
+use crate::drain::{Drain, PrintedCalls, UsedDescriptors};
 use crate::error::{ControlError, Doing};
 use crate::launch::workshop::{HookedProgram, Workshop, shape};
 use crate::live::handlers::{FilterHandler, SnapshotHandler, StatusHandler, TriggerHandler};
 use crate::live::{Handler, LiveServer};
-use crate::options::TraceOptions;
+use crate::options::{CapturedValues, TraceOptions};
 use crate::overhead::{Calibrated, calibrate};
 use crate::progress::Progress;
 use crate::tracked::{ProcessFacts, Programs};
 use crate::trigger::Trigger;
+
+/// Descriptors that wait to be looked at, at most.
+const MOST_ASKED: usize = 4096;
 
 /// When a recording began, and what was begun with it.
 pub(crate) struct Beginning {
@@ -102,7 +107,13 @@ pub(crate) fn record(
     let process = Pidfd::open(pid).doing("watching the program")?;
     release()?;
 
-    let drain = early.unwrap_or_else(new_drain);
+    let mut drain = early.unwrap_or_else(new_drain);
+    let descriptors = (options.values != CapturedValues::None).then(|| {
+        let (to, asked) = sync_channel(MOST_ASKED);
+        drain.tell_descriptors(UsedDescriptors::new(to));
+        drain.refresh_watch(&programs.lock().modules);
+        DescriptorRecorder::new(files.path().to_owned(), asked, options.ring)
+    });
     let threads = RecordingThreads {
         pid,
         programs: &programs,
@@ -114,7 +125,7 @@ pub(crate) fn record(
         live: live.as_ref().ok(),
         handlers: &handlers,
     };
-    let recorded = threads.run(drain, files, schedule.ok(), &folder, || wait(&programs, &process));
+    let recorded = threads.run(drain, files, schedule.ok(), descriptors, &folder, || wait(&programs, &process));
     let in_vain = options.exclude.only.unmet("--only").into_iter().chain(workshop.values.limits()).collect();
     Finish { pid, options, start_up, hook_cost, in_vain }.finish(recorded, programs)
 }

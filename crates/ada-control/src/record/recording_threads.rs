@@ -7,6 +7,7 @@ use std::time::Duration;
 use ada_event::ProcessId;
 use ada_process::LiveProcesses;
 
+use super::descriptor_recorder::DescriptorRecorder;
 use super::drain_loop::run_drain;
 use super::ending::Ending;
 use super::manifest;
@@ -55,6 +56,7 @@ impl RecordingThreads<'_> {
         drain: Drain,
         files: SessionFiles,
         schedule: Option<ScheduleRecorder>,
+        descriptors: Option<DescriptorRecorder>,
         folder: &Path,
         wait: impl FnOnce() -> Result<Ending, ControlError>,
     ) -> Recorded {
@@ -75,6 +77,9 @@ impl RecordingThreads<'_> {
             scope.spawn(|| programs.listen_for_processes());
             if let Some(schedule) = schedule {
                 scope.spawn(move || schedule.run(clock, programs));
+            }
+            if let Some(descriptors) = descriptors {
+                scope.spawn(move || descriptors.run(clock, programs));
             }
             if options.follow {
                 scope.spawn(|| follower.run(scope));

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ada_event::{ProcessId, ScheduleChange, ScheduleRecord, ThreadId, TraceNanos};
-use ada_format::atf::append_schedule;
+use ada_format::atf::{append_schedule, trim_schedule};
 use ada_process::{Clock, ContextSwitches, boot_time};
 
 use crate::options::TraceOptions;
@@ -24,6 +24,36 @@ pub(super) struct ScheduleRecorder {
     waiting: HashMap<ProcessId, Vec<ScheduleRecord>>,
     /// The newest time of each processor, by its number.
     newest: Vec<TraceNanos>,
+    /// Where only the newest part is kept: how much.
+    room: Option<RingRoom>,
+}
+
+/// When threads ran has this part of a ring, beside what it is for.
+const PART: u64 = 16;
+
+/// The room of all processes together, and what each takes.
+struct RingRoom {
+    most: u64,
+    bytes: HashMap<ProcessId, u64>,
+}
+
+impl RingRoom {
+    /// Lets go of the oldest of all processes where they take more than there is room for.
+    fn wrote(&mut self, session: &Path, pid: ProcessId, bytes: u64) -> io::Result<()> {
+        *self.bytes.entry(pid).or_default() += bytes;
+        if self.bytes.values().sum::<u64>() <= self.most {
+            return Ok(());
+        }
+        for (pid, bytes) in &mut self.bytes {
+            // Half of everything, whoever has much of it.
+            *bytes = trim_schedule(&process_folder(session, *pid), bytes.saturating_sub(1))?;
+        }
+        Ok(())
+    }
+}
+
+fn process_folder(session: &Path, pid: ProcessId) -> PathBuf {
+    session.join(format!("pid_{pid}"))
 }
 
 impl ScheduleRecorder {
@@ -32,11 +62,14 @@ impl ScheduleRecorder {
         if !options.schedule {
             return Err("not asked for".to_owned());
         }
-        if options.ring.is_some() {
-            return Err("only the newest part of the recording is kept".to_owned());
-        }
         let switches = ContextSwitches::of(pid).map_err(|error| why_not(&error))?;
-        Ok(Self { switches, session: session.to_owned(), waiting: HashMap::new(), newest: Vec::new() })
+        Ok(Self {
+            switches,
+            session: session.to_owned(),
+            waiting: HashMap::new(),
+            newest: Vec::new(),
+            room: options.ring.map(|bytes| RingRoom { most: bytes / PART, bytes: HashMap::new() }),
+        })
     }
 
     /// Records until nothing more is to come.
@@ -86,9 +119,13 @@ impl ScheduleRecorder {
     fn write(&mut self) -> io::Result<u64> {
         let mut bytes = 0;
         for (pid, records) in self.waiting.iter_mut().filter(|(_, records)| !records.is_empty()) {
-            let folder = self.session.join(format!("pid_{pid}"));
+            let folder = process_folder(&self.session, *pid);
             if folder.is_dir() {
-                bytes += append_schedule(&folder, records.drain(..))?;
+                let written = append_schedule(&folder, records.drain(..))?;
+                match &mut self.room {
+                    Some(room) => room.wrote(&self.session, *pid, written)?,
+                    None => bytes += written,
+                }
             } else if records.len() > MOST_WAITING {
                 forget(records);
             }

@@ -46,6 +46,27 @@ impl<'a> Captured<'a> {
         (self.mark() == detail::CALL).then(handler)
     }
 
+    /// An argument that is a number, by its position, where it is in a register.
+    pub(crate) fn argument(&self, position: usize) -> Option<u64> {
+        const OFFSETS: [usize; 4] = [
+            offset_of!(CallRegisters, rdi),
+            offset_of!(CallRegisters, rsi),
+            offset_of!(CallRegisters, rdx),
+            offset_of!(CallRegisters, rcx),
+        ];
+        OFFSETS.get(position).map(|offset| self.register(*offset))
+    }
+
+    /// What a call gave back.
+    pub(crate) fn result(&self) -> u64 {
+        self.register(offset_of!(ReturnRegisters, rax))
+    }
+
+    /// The first word that a probe has read.
+    pub(crate) fn first_word(&self) -> Option<u64> {
+        (self.word(offset_of!(RawProbe, count)) > 0).then(|| self.word(offset_of!(RawProbe, words)))
+    }
+
     /// The payload of a runtime probe.
     pub(crate) fn probe_payload(&self, function: FunctionId) -> Payload<'a> {
         const WORDS: usize = offset_of!(RawProbe, words);

@@ -7,10 +7,12 @@
 //! file that contradicts itself is an [`AtfError`].
 #![doc = include_str!("../../../../docs/formats/atf-v2.md")]
 
+mod beside;
 mod block_fault;
 mod bundle;
 mod chunks;
 mod damage;
+mod descriptors;
 mod detail;
 mod detail_type;
 mod error;
@@ -30,10 +32,12 @@ mod schedule;
 mod session;
 mod store;
 
+pub use beside::copy_beside;
 pub use block_fault::BlockFault;
 pub use bundle::BundleReader;
 pub use chunks::{EventChunk, EventChunks};
 pub use damage::Damage;
+pub use descriptors::{SeenDescriptor, append_descriptors, parse_descriptors, read_descriptors, trim_descriptors};
 pub use detail::{DetailFooter, DetailHeader, DetailRecord, DetailView, Records};
 pub use detail_type::DetailType;
 pub use error::{AtfError, SessionError, WriteError};
@@ -49,7 +53,7 @@ pub use merge::{Merge, MergedEvent};
 pub use payload::{Arm64Frame, MAX_PROBES, MAX_STACK_WINDOW, Payload, Probes, X86Call, X86Captured, X86Return};
 pub use platform::{Arch, Clock, Os, Platform};
 pub use recording::{DetailWriter, IndexWriter, SessionWriter, SyncPolicy, ThreadWriter};
-pub use schedule::{append_schedule, parse_schedule, read_schedule};
+pub use schedule::{append_schedule, parse_schedule, read_schedule, trim_schedule};
 pub use session::{
     Events, Finding, HeldRecord, HeldRecords, PieceReader, Problem, Process, Session, ThreadDetail, ThreadEvents,
     ThreadTrace,

@@ -37,11 +37,11 @@ fn sockets_on(table: &str, port: u16, is_tcp: bool) -> Vec<u64> {
 }
 
 impl ProcessDir {
-    fn network_namespace(&self) -> Option<std::path::PathBuf> {
+    pub(crate) fn network_namespace(&self) -> Option<std::path::PathBuf> {
         fs::read_link(self.file("ns/net")).ok()
     }
 
-    fn network_table(&self, protocol: &str) -> String {
+    pub(crate) fn network_table(&self, protocol: &str) -> String {
         fs::read_to_string(self.file(&format!("net/{protocol}"))).unwrap_or_default()
     }
 

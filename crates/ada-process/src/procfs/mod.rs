@@ -3,12 +3,14 @@
 use ada_event::ProcessId;
 
 mod listeners;
+mod open_descriptor;
 mod process_dir;
 mod process_memory;
 mod stat;
 mod status;
 
 pub use listeners::listeners;
+pub use open_descriptor::{Access, OpenDescriptor};
 pub use process_dir::ProcessDir;
 pub use process_memory::ProcessMemory;
 pub use stat::Stat;

@@ -34,7 +34,7 @@ fn finding(about: &About<'_>, circle: &Deadlock, places: &CallPlaces) -> Finding
     let mut finding = about.finding("deadlock", 99.0, title, rationale);
     finding.function = circle.0.first().and_then(|wait| places.name(process, wait.thread, wait.seq));
     finding.evidence = circle.0.iter().map(|wait| about.frame(wait.thread, wait.seq)).collect();
-    let waits: Vec<_> = circle.0.iter().map(|wait| to_json(process, wait, places)).collect();
+    let waits: Vec<_> = circle.0.iter().map(|wait| to_json(about.trace, process, wait, places)).collect();
     finding.facts = json!({ "waits": waits });
     finding
 }

@@ -35,7 +35,7 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         let mut finding = about.finding("lost_wakeup", 94.0, title, rationale);
         finding.function = place;
         finding.evidence = vec![about.frame(wait.thread, wait.seq)];
-        finding.facts = to_json(process, wait, &places);
+        finding.facts = to_json(about.trace, process, wait, &places);
         finding
     };
     Ok(waits.iter().map(finding).collect())

@@ -6,7 +6,7 @@ use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
 use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
-use crate::trace::{CausalLink, TraceProcess, causal_links};
+use crate::trace::{CausalLink, Target, Trace, TraceProcess, causal_links, wake_certainty};
 
 /// Causal edges between spans.
 pub(super) struct Links;
@@ -68,6 +68,7 @@ impl Relation for Links {
                 ]
             }));
         }
+        rows.extend(remote_wakes(trace));
         Ok(Listed::new(rows))
     }
 
@@ -78,4 +79,29 @@ impl Relation for Links {
         };
         shared.trace.processes().iter().map(links).sum::<usize>() as f64
     }
+}
+
+/// Waits that were ended from another process: the cause is there, and the effect here.
+fn remote_wakes(trace: &Trace) -> impl Iterator<Item = Vec<Value>> + '_ {
+    let waits = trace.processes().iter().flat_map(|process| {
+        process.tables.meta().waits.iter().filter(|wait| wait.remote_waker.is_some()).map(move |wait| (process, wait))
+    });
+    waits.filter_map(|(process, wait)| {
+        let remote = trace.remote_waker(wait)?;
+        let waited = process.refer(Target::Frame(process.thread_id(wait.thread), wait.seq));
+        let time = wait.wake_time?;
+        Some(vec![
+            text(&trace.session_of(process).name),
+            number(process.pid),
+            text("wake"),
+            text(remote.span?),
+            text(waited),
+            number(remote.thread_id),
+            number(process.thread_id(wait.thread)),
+            number(time),
+            number(wait.end),
+            number(wait.end.since(time)),
+            Value::Real(wake_certainty(wait) as f64 / 100.0),
+        ])
+    })
 }

@@ -22,7 +22,7 @@ impl Described for Locks {
             plain("session", Kind::Text, "the session's folder"),
             plain("pid", Kind::Integer, "the process"),
             plain("kind", Kind::Text, "mutex, rwlock, condition, semaphore, barrier, join, futex, sleep or io"),
-            plain("object", Kind::Text, "its address, in hex; a thread that was joined"),
+            plain("object", Kind::Text, "its address, in hex; a thread that was joined; what a descriptor stood for"),
             plain("waits", Kind::Integer, "how often it was waited for"),
             plain("open", Kind::Integer, "how many of the waits had not ended when the recording did"),
             plain("total_ns", Kind::Integer, "their time"),

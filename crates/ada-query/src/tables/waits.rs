@@ -8,7 +8,7 @@ use crate::error::QueryError;
 use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
 use crate::trace::Target;
-use crate::waits::{CallPlaces, doubt_words, object_name, state};
+use crate::waits::{CallPlaces, doubt_words, object_name, state, waker_pid};
 
 /// Waits of threads for each other.
 pub(super) struct Waits;
@@ -21,7 +21,11 @@ impl Described for Waits {
             plain("session", Kind::Text, "the session's folder"),
             plain("pid", Kind::Integer, "the process"),
             plain("kind", Kind::Text, "mutex, rwlock, condition, semaphore, barrier, join, futex, sleep or io"),
-            plain("object", Kind::Text, "the address of what was waited for, in hex; a thread that was joined"),
+            plain(
+                "object",
+                Kind::Text,
+                "the address of what was waited for, in hex; a thread that was joined; what a descriptor stood for",
+            ),
             plain("mutex", Kind::Text, "the mutex that a condition goes with"),
             plain("thread_id", Kind::Integer, "the thread that waited"),
             plain("span_id", Kind::Text, "the call that waited"),
@@ -44,6 +48,8 @@ impl Described for Waits {
             plain("wake_function", Kind::Text, "the program's own function that made it"),
             plain("wake_ns", Kind::Integer, "when that was"),
             plain("uncertain", Kind::Text, "what is not certain, and why; empty where all is"),
+            plain("descriptor", Kind::Integer, "the descriptor that was waited for"),
+            plain("waker_pid", Kind::Integer, "the process of who ended the wait"),
         ],
         parameters: &[],
     };
@@ -77,6 +83,16 @@ impl Relation for Waits {
             };
             for wait in waits {
                 let holder = process.known_thread_id(wait.holder).or(wait.holder_tid);
+                let remote = trace.remote_waker(wait);
+                let waker = process.known_thread_id(wait.waker).or(remote.as_ref().map(|it| it.thread_id));
+                let wake_span = match remote.as_ref().and_then(|it| it.span.clone()) {
+                    Some(span) => text(span),
+                    None => frame(wait.waker, wait.wake_seq),
+                };
+                let wake_place = match places.remote_name(wait) {
+                    Some(name) => text(name),
+                    None => place(wait.waker, wait.wake_seq),
+                };
                 rows.push(vec![
                     text(&trace.session_of(process).name),
                     number(process.pid),
@@ -95,11 +111,13 @@ impl Relation for Waits {
                     frame(wait.holder, wait.hold_seq),
                     place(wait.holder, wait.hold_seq),
                     maybe(wait.hold_start, number),
-                    maybe(process.known_thread_id(wait.waker), number),
-                    frame(wait.waker, wait.wake_seq),
-                    place(wait.waker, wait.wake_seq),
+                    maybe(waker, number),
+                    wake_span,
+                    wake_place,
                     maybe(wait.wake_time, number),
                     text(doubt_words(wait).join(", ")),
+                    maybe(wait.descriptor, number),
+                    maybe(waker_pid(process, wait, remote.as_ref()), number),
                 ]);
             }
         }

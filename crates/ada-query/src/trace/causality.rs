@@ -2,7 +2,7 @@
 
 use ada_event::{EventSeq, TraceNanos};
 use ada_span::table::Meta;
-use ada_span::wait::{Doubt, WaitKind};
+use ada_span::wait::{Doubt, WaitKind, WaitSpan};
 use ada_span::{NONE, ThreadIndex};
 
 use super::reference::Target;
@@ -90,12 +90,10 @@ pub fn causal_links(meta: &Meta) -> Vec<CausalLink> {
     }
     for wait in &meta.waits {
         let to = |time: TraceNanos| call(Some(wait.thread), Some(wait.seq), Some(time));
-        let is_sure = !wait.doubts().has(Doubt::SeveralWakers);
         let waker = wait.waker.filter(|_| wait.kind() != WaitKind::Join);
         let wake = call(waker, wait.wake_seq, wait.wake_time).zip(to(wait.end));
         let hold = call(wait.holder, wait.hold_seq, wait.hold_start).zip(to(wait.start));
-        let certainty = if is_sure { 100 } else { ONE_OF_SEVERAL };
-        for (kind, ends, confidence) in [("wake", wake, certainty), ("hold", hold, 100)] {
+        for (kind, ends, confidence) in [("wake", wake, wake_certainty(wait)), ("hold", hold, 100)] {
             links.extend(ends.map(|(from, to)| {
                 let has_effect = from.time <= to.time;
                 CausalLink { kind, from, to, confidence: Some(confidence), has_effect }
@@ -105,5 +103,10 @@ pub fn causal_links(meta: &Meta) -> Vec<CausalLink> {
     links
 }
 
-/// How sure it is that a wait was ended by the last of several calls, in percent.
-const ONE_OF_SEVERAL: u64 = 30;
+/// How sure it is that a wait was ended by the call that is named, in percent.
+pub(crate) fn wake_certainty(wait: &WaitSpan) -> u64 {
+    /// By one of several calls, or perhaps by somebody who is not recorded.
+    const ONE_OF_SEVERAL: u64 = 30;
+    let is_sure = !wait.doubts().has(Doubt::SeveralWakers) && !wait.doubts().has(Doubt::OutsideWaker);
+    if is_sure { 100 } else { ONE_OF_SEVERAL }
+}

@@ -7,6 +7,7 @@ mod call_runtime;
 mod call_signature;
 mod call_values;
 mod causality;
+mod io_waits;
 mod life;
 mod names;
 mod plain_names;
@@ -19,7 +20,9 @@ mod thread_states;
 mod unknown_goroutines;
 
 pub use call_values::{CallValues, NamedValue};
+pub(crate) use causality::wake_certainty;
 pub use causality::{CausalEnd, CausalLink, causal_links};
+pub use io_waits::RemoteWaker;
 pub use life::Life;
 pub use names::{Code, Names};
 pub(crate) use plain_names::plain_name;
@@ -67,6 +70,7 @@ impl Trace {
             // A fork's child has its parent's images under the same numbers; the lists are in the parent's folder.
             let lender = all_names.iter().position(|names| !names.is_empty());
             let is_alone = tables.len() == 1;
+            let first_process = trace.processes.len();
             for (number, (tables, names)) in tables.into_iter().zip(all_names).enumerate() {
                 let names = match lender {
                     Some(lender) if names.is_empty() => Names::of(&session.processes()[lender]),
@@ -75,6 +79,7 @@ impl Trace {
                 let recorded = &session.processes()[number];
                 trace.processes.push(TraceProcess::new(recorded, tables, names, (index, number), is_alone, &mut first));
             }
+            io_waits::resolve(&mut trace.processes[first_process..], first_process, &session);
             let name = trace.unique_name(&session);
             trace.sessions.push(TraceSession { name, session, start, end });
         }

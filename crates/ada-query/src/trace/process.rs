@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use ada_event::{EventSeq, FunctionId, ProcessId, ThreadId};
 use ada_format::atf::Process;
@@ -52,6 +52,8 @@ pub struct TraceProcess {
     runs: OnceLock<Runs>,
     /// What is captured of functions.
     signatures: OnceLock<Signatures>,
+    /// What descriptors stood for, in all processes of the session.
+    pub(super) io_objects: Arc<[String]>,
     /// When its threads ran.
     pub(super) states: RecordedStates,
 }
@@ -111,9 +113,15 @@ impl TraceProcess {
             pthreads: OnceLock::new(),
             runs: OnceLock::new(),
             signatures: OnceLock::new(),
+            io_objects: Arc::default(),
             states: RecordedStates::in_folder(&recorded.path),
             tables,
         }
+    }
+
+    /// What a descriptor stood for, by its number in waits.
+    pub fn io_object(&self, number: u64) -> Option<&str> {
+        self.io_objects.get(usize::try_from(number).ok()?).map(String::as_str)
     }
 
     /// How the functions that have spans are called, in the order of the tables.

@@ -13,7 +13,11 @@ use crate::trace::{Trace, TraceProcess};
 
 /// Some calls, with the nearest functions of the program's own around them.
 #[derive(Default)]
-pub struct CallPlaces(HashMap<(ThreadIndex, EventSeq), Place>);
+pub struct CallPlaces {
+    places: HashMap<(ThreadIndex, EventSeq), Place>,
+    /// Of calls in other processes: the names of the functions around them.
+    remote: HashMap<(u64, ThreadIndex, EventSeq), String>,
+}
 
 #[derive(Clone, Copy)]
 struct Place {
@@ -28,10 +32,30 @@ impl CallPlaces {
         process: &TraceProcess,
         waits: impl IntoIterator<Item = &'w WaitSpan>,
     ) -> Result<Self, QueryError> {
-        let calls = waits.into_iter().flat_map(|wait| {
-            [Some((wait.thread, wait.seq)), wait.holder.zip(wait.hold_seq), wait.waker.zip(wait.wake_seq)]
-        });
-        Self::of_calls(trace, process, calls.flatten())
+        let mut calls = Vec::new();
+        let mut remote: BTreeMap<u64, Vec<(ThreadIndex, EventSeq)>> = BTreeMap::new();
+        for wait in waits {
+            let own = [Some((wait.thread, wait.seq)), wait.holder.zip(wait.hold_seq), wait.waker.zip(wait.wake_seq)];
+            calls.extend(own.into_iter().flatten());
+            if let Some((at, call)) = wait.remote_process.zip(wait.remote_waker.zip(wait.wake_seq)) {
+                remote.entry(at).or_default().push(call);
+            }
+        }
+        let mut places = Self::of_calls(trace, process, calls)?;
+        for (at, calls) in remote {
+            let Some(other) = usize::try_from(at).ok().and_then(|at| trace.processes().get(at)) else { continue };
+            let found = Self::of_calls(trace, other, calls.iter().copied())?;
+            let named = calls
+                .into_iter()
+                .filter_map(|(thread, seq)| Some(((at, thread, seq), found.name(other, thread, seq)?)));
+            places.remote.extend(named);
+        }
+        Ok(places)
+    }
+
+    /// The function around the call of another process that ended a wait.
+    pub fn remote_name(&self, wait: &WaitSpan) -> Option<String> {
+        self.remote.get(&(wait.remote_process?, wait.remote_waker?, wait.wake_seq?)).cloned()
     }
 
     /// Those around calls, which are known by their opening events.
@@ -46,7 +70,7 @@ impl CallPlaces {
         }
         let mut places = HashMap::new();
         if wanted.is_empty() {
-            return Ok(Self(places));
+            return Ok(Self { places, ..Self::default() });
         }
         let is_own = own_functions(trace, process);
         for (thread, mut seqs) in wanted {
@@ -54,17 +78,17 @@ impl CallPlaces {
             seqs.dedup();
             find(process, thread, &seqs, &is_own, &mut places)?;
         }
-        Ok(Self(places))
+        Ok(Self { places, ..Self::default() })
     }
 
     /// The function around a call.
     pub fn get(&self, thread: ThreadIndex, seq: EventSeq) -> Option<FunctionIndex> {
-        self.0.get(&(thread, seq))?.own
+        self.places.get(&(thread, seq))?.own
     }
 
     /// What was called.
     pub fn called(&self, thread: ThreadIndex, seq: EventSeq) -> Option<FunctionIndex> {
-        self.0.get(&(thread, seq)).map(|place| place.called)
+        self.places.get(&(thread, seq)).map(|place| place.called)
     }
 
     /// Its name.

@@ -13,12 +13,16 @@ use ada_span::wait::{WaitKind, WaitSpan};
 use ada_span::{NONE, ThreadIndex};
 use serde_json::{Value, json};
 
-use crate::trace::{Target, TraceProcess};
+use crate::trace::{RemoteWaker, Target, Trace, TraceProcess};
 
 /// What was waited for, as people and tables call it.
 pub fn object_name(process: &TraceProcess, wait: &WaitSpan) -> Option<String> {
     match (wait.kind(), wait.holder) {
-        (WaitKind::Sleep | WaitKind::Input, _) => None,
+        (WaitKind::Sleep, _) => None,
+        (WaitKind::Input, _) => {
+            let known = process.io_object(wait.object).map(str::to_owned);
+            known.or(wait.descriptor.map(|descriptor| format!("descriptor {descriptor}")))
+        }
         (WaitKind::Join, Some(thread)) => Some(format!("thread {}", process.thread_id(thread))),
         _ => (wait.object != NONE).then(|| format!("{:#x}", wait.object)),
     }
@@ -30,7 +34,8 @@ pub fn doubt_words(wait: &WaitSpan) -> Vec<&'static str> {
 }
 
 /// A wait as JSON, with all that is known of it.
-pub fn to_json(process: &TraceProcess, wait: &WaitSpan, places: &CallPlaces) -> Value {
+pub fn to_json(trace: &Trace, process: &TraceProcess, wait: &WaitSpan, places: &CallPlaces) -> Value {
+    let remote = trace.remote_waker(wait);
     let frame = |thread: Option<ThreadIndex>, seq: Option<EventSeq>| {
         let (thread, seq) = thread.zip(seq)?;
         Some(process.refer(Target::Frame(process.thread_id(thread), seq)))
@@ -55,12 +60,19 @@ pub fn to_json(process: &TraceProcess, wait: &WaitSpan, places: &CallPlaces) -> 
         "hold_span_id": frame(wait.holder, wait.hold_seq),
         "hold_function": place(wait.holder, wait.hold_seq),
         "hold_start_ns": time(wait.hold_start),
-        "waker_thread_id": id(wait.waker),
-        "wake_span_id": frame(wait.waker, wait.wake_seq),
-        "wake_function": place(wait.waker, wait.wake_seq),
+        "waker_thread_id": id(wait.waker).or(remote.as_ref().map(|it| it.thread_id.0)),
+        "wake_span_id": frame(wait.waker, wait.wake_seq).or(remote.as_ref().and_then(|it| it.span.clone())),
+        "wake_function": place(wait.waker, wait.wake_seq).or(places.remote_name(wait)),
         "wake_ns": time(wait.wake_time),
+        "descriptor": wait.descriptor,
+        "waker_pid": waker_pid(process, wait, remote.as_ref()),
         "uncertain": doubt_words(wait),
     })
+}
+
+/// The process of who ended a wait.
+pub(crate) fn waker_pid(process: &TraceProcess, wait: &WaitSpan, remote: Option<&RemoteWaker<'_>>) -> Option<u32> {
+    wait.waker.map(|_| process.pid.0).or(remote.map(|it| it.process.pid.0))
 }
 
 /// Whether a wait has ended, in a word.

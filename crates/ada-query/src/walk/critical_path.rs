@@ -172,7 +172,7 @@ impl Walk<'_> {
     /// Goes on in a thread that was waited for. False if it did nothing meanwhile.
     fn follow(
         &mut self,
-        process: usize,
+        mut process: usize,
         waited_for: WaitedFor,
         window: TimeWindow,
         level: usize,
@@ -191,6 +191,7 @@ impl Walk<'_> {
             WaitedFor::Waker(wait) if wait.end > window.1 => return Ok(false),
             WaitedFor::Waker(wait) => {
                 let until = wait.wake_time.unwrap_or(wait.end).clamp(window.0, window.1);
+                process = wait.remote_process.map_or(process, |remote| remote as usize);
                 (self.outermost(process, &wait)?, "wake", (wait.start.clamp(window.0, until), until))
             }
         };
@@ -207,7 +208,8 @@ impl Walk<'_> {
 
     /// Whether a wait of a call's thread is long enough, and it is known who ended it.
     fn is_followed(&self, wait: &WaitSpan, root: &FrameSpan) -> bool {
-        let is_known = wait.wake_seq.is_some() && wait.waker.is_some_and(|waker| waker != wait.thread);
+        let is_other = wait.waker.is_some_and(|waker| waker != wait.thread) || wait.remote_waker.is_some();
+        let is_known = wait.wake_seq.is_some() && is_other;
         is_known && wait.kind() != WaitKind::Join && wait.thread == root.thread && wait.duration() >= self.least
     }
 
@@ -215,7 +217,7 @@ impl Walk<'_> {
     fn outermost(&self, process: usize, wait: &WaitSpan) -> Result<Option<FrameSpan>, QueryError> {
         /// Calls that are looked through at most.
         const DEEPEST: usize = 1000;
-        let Some((thread, seq)) = wait.waker.zip(wait.wake_seq) else { return Ok(None) };
+        let Some((thread, seq)) = wait.waker.or(wait.remote_waker).zip(wait.wake_seq) else { return Ok(None) };
         let tables = &self.trace.processes()[process].tables;
         let mut call = FrameSpan::read(tables, thread, seq)?;
         for _ in 0..DEEPEST {

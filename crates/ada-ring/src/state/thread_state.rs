@@ -135,6 +135,10 @@ pub struct ThreadState {
     pub waiting: u64,
     /// What was put right for the handlers that are running.
     pub interruptions: [Interruption; INTERRUPTIONS],
+    /// The stretch of time for which calls are counted whose registers are kept though nobody has asked for them …
+    pub kept_stretch: u64,
+    /// … and how many more of them it has room for.
+    pub kept_room: u64,
     /// 1 while the thread has no state, because a thread that it makes must not have this one.
     pub is_left: u64,
 }

@@ -3,12 +3,14 @@
 mod gcd_call;
 mod go_call;
 mod go_part;
+mod io_call;
 mod swift_call;
 mod sync_call;
 
 pub use gcd_call::{GcdCall, How, Submit};
 pub use go_call::GoCall;
 pub use go_part::GoPart;
+pub use io_call::IoCall;
 pub use swift_call::SwiftCall;
 pub use sync_call::SyncCall;
 

@@ -1,5 +1,7 @@
 //! Functions by which threads wait for each other, known by their names.
 
+use super::IoCall;
+
 /// What such a function does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SyncCall {
@@ -44,7 +46,9 @@ pub enum SyncCall {
     /// Waits for time to pass.
     Sleep,
     /// Waits for input, for room for output, or for a child process, if it has to.
-    Input,
+    Input(IoCall),
+    /// Makes, ends or describes what others wait for, and does not wait.
+    Descriptor(IoCall),
 }
 
 impl SyncCall {
@@ -81,7 +85,14 @@ impl SyncCall {
             "lll_lock_wake" | "lll_lock_wake_private" | "(futex wake)" => Self::FutexWake,
             "syscall" => Self::System,
             "sleep" | "usleep" | "nanosleep" | "clock_nanosleep" => Self::Sleep,
-            name => return is_input(name.trim_start_matches("libc_")).then_some(Self::Input),
+            name => {
+                let name = name.trim_start_matches("libc_");
+                return match IoCall::of(name) {
+                    Some((call, true)) => Some(Self::Input(call)),
+                    Some((call, false)) => Some(Self::Descriptor(call)),
+                    None => is_other_input(name).then_some(Self::Input(IoCall::Other)),
+                };
+            }
         })
     }
 
@@ -98,10 +109,10 @@ impl SyncCall {
     }
 }
 
-fn is_input(name: &str) -> bool {
-    const NAMES: &str = " read readv write writev pread pread64 pwrite pwrite64 recv recvfrom recvmsg send sendto sendmsg accept \
-        accept4 connect poll ppoll select pselect epoll_wait epoll_pwait epoll_pwait2 fsync fdatasync waitpid wait4 waitid flock \
-        sigwait pause recvmmsg sendmmsg sendfile splice msgrcv msgsnd mq_receive mq_send eventfd_read \
+/// Whether it may wait for input or output in another way.
+fn is_other_input(name: &str) -> bool {
+    const NAMES: &str = " pread pread64 pwrite pwrite64 select pselect epoll_pwait2 fsync fdatasync waitid flock \
+        sigwait pause recvmmsg sendmmsg splice msgrcv msgsnd mq_receive mq_send eventfd_read \
         io_uring_enter io_uring_enter2 io_uring_submit_and_wait io_uring_submit_and_wait_timeout io_uring_wait_cqes \
         io_uring_wait_cqe_timeout io_uring_get_cqe ";
     NAMES.split_whitespace().any(|known| known == name)

@@ -13,6 +13,7 @@ use super::meta::Meta;
 use crate::anomaly::{Anomaly, AnomalyKind};
 use crate::error::SpanError;
 use crate::thread_index::ThreadIndex;
+use crate::wait::WaitSpan;
 
 /// The derived tables of one process.
 #[derive(Debug)]
@@ -43,6 +44,11 @@ impl Tables {
     /// Everything but the frame spans.
     pub fn meta(&self) -> &Meta {
         &self.meta
+    }
+
+    /// The waits, to add what is known only with the other processes of a session at hand. Nothing of it is stored.
+    pub fn waits_mut(&mut self) -> &mut [WaitSpan] {
+        &mut self.meta.waits
     }
 
     /// The same, after their folder was moved. Their files are open, and stay what they are.

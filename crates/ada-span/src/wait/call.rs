@@ -1,13 +1,16 @@
 //! The calls by which a worker's threads waited for others and woke them.
 
+use std::collections::HashSet;
+
 use ada_event::{EventSeq, TraceNanos};
 
 use crate::NONE;
 use crate::detail::{DetailSource, EventDetail};
 use crate::function_traits::FunctionTraits;
+use crate::io_call_span::IoCallSpan;
 use crate::outcome::{Outcome, Reason, Status};
-use crate::replay::{Closed, Opened};
-use crate::role::{Role, SyncCall};
+use crate::replay::{Closed, FunctionNumber, Opened};
+use crate::role::{IoCall, Role, SyncCall};
 use crate::thread_index::ThreadIndex;
 
 /// The kernel's numbers of the calls that are of interest where a program makes them by `syscall`.
@@ -17,6 +20,8 @@ const IO_URING_ENTER: u64 = 426;
 const SHORT_INPUT: u64 = 20_000;
 /// Locks that are taken and let go of by one thread and remembered. Who held what is not known beyond.
 pub(super) const MOST_STEPS: usize = 1 << 22;
+/// Calls of input and output that are kept of a worker's threads.
+const MOST_IO_CALLS: usize = 1 << 20;
 
 /// A call of which registers are known.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +80,14 @@ pub(crate) struct SyncCalls {
     pub(super) calls: Vec<ObservedCall>,
     /// By thread, in the order of their ends.
     pub(super) steps: Vec<(ThreadIndex, Vec<LockStep>)>,
+    /// Calls of input and output of which registers are known.
+    pub(super) io: Vec<IoCallSpan>,
+    /// How many of these were not kept.
+    pub(super) io_left_out: u64,
+    /// When registers of such a call were first not kept, of a function of which they are.
+    pub(super) io_known_until: Option<TraceNanos>,
+    /// Functions of which registers are kept.
+    with_registers: HashSet<FunctionNumber>,
     open: Vec<Open>,
     /// One that has just ended by jumping to the next call, and its depth.
     jumped: Option<(Open, u32)>,
@@ -96,6 +109,8 @@ struct Open {
     mutex: u64,
     /// Which lock it was about, as a contended path inside has shown.
     object: u64,
+    /// What it does with descriptors.
+    io: Option<IoCallSpan>,
 }
 
 /// Whether any thread has waited for a lock.
@@ -149,7 +164,7 @@ impl SyncCalls {
         let argument = |index: usize| detail.map_or(NONE, |detail| detail.registers[index]);
         let is_by_number = opened.role == Role::Sync(SyncCall::System);
         let role = match argument(0) {
-            IO_URING_ENTER if is_by_number => Role::Sync(SyncCall::Input),
+            IO_URING_ENTER if is_by_number => Role::Sync(SyncCall::Input(IoCall::Other)),
             // Of other system calls nothing is kept.
             number if is_by_number && number != FUTEX => return,
             _ => opened.role,
@@ -159,7 +174,8 @@ impl SyncCalls {
         let outer = Outer { role, seq: opened.seq, start: opened.start, object };
         let outer = self.open.first().map_or(outer, |open| open.outer);
         let call = match role {
-            Role::Sync(call) if detail.is_some() || matches!(call, SyncCall::Sleep | SyncCall::Input) => {
+            Role::Sync(SyncCall::Descriptor(_)) => None,
+            Role::Sync(call) if detail.is_some() || matches!(call, SyncCall::Sleep | SyncCall::Input(_)) => {
                 let mut words = [NONE; 4];
                 let read = detail.map_or(&[][..], |detail| &detail.words);
                 words.iter_mut().zip(read).for_each(|(word, read)| *word = *read);
@@ -184,8 +200,36 @@ impl SyncCalls {
         if let Some(around) = self.open.first_mut().filter(|_| is_path) {
             around.object = object;
         }
+        let io = match (role, detail) {
+            (Role::Sync(SyncCall::Input(call) | SyncCall::Descriptor(call)), Some(detail)) if call != IoCall::Other => {
+                Some(IoCallSpan {
+                    thread,
+                    seq: opened.seq,
+                    outer_seq: outer.seq,
+                    start: opened.start,
+                    end: opened.start,
+                    what: call as u64,
+                    arguments: detail.registers[..4].try_into().unwrap_or([NONE; 4]),
+                    word: detail.words.first().copied().unwrap_or(NONE),
+                    result: None,
+                })
+            }
+            _ => None,
+        };
+        if io.is_some() {
+            self.with_registers.insert(opened.function);
+        } else if matches!(role, Role::Sync(SyncCall::Input(_) | SyncCall::Descriptor(_)))
+            && self.with_registers.contains(&opened.function)
+        {
+            self.io_known_until = self.io_known_until.into_iter().chain([opened.start]).min();
+        }
+        if let Some(exit) = io.filter(|it| it.what() == IoCall::Exit) {
+            // It does not come back.
+            self.keep_io(exit);
+        }
         self.open.push(Open {
             in_seq: opened.seq,
+            io,
             outer,
             role,
             start: opened.start,
@@ -199,7 +243,17 @@ impl SyncCalls {
     pub(crate) fn close(&mut self, closed: &Closed, mut detail: impl FnMut() -> Option<EventDetail>) {
         while let Some(open) = self.open.pop_if(|open| open.in_seq == closed.seq) {
             let end = closed.end();
-            let is_short = open.role == Role::Sync(SyncCall::Input) && closed.duration < SHORT_INPUT;
+            let is_input = matches!(open.role, Role::Sync(SyncCall::Input(_)));
+            let is_short = is_input && closed.duration < SHORT_INPUT;
+            if let Some(io) = open.io.filter(|it| it.what() != IoCall::Exit) {
+                let back = detail();
+                let result = back.as_ref().map(|detail| detail.registers[0]);
+                // Two descriptors are left where an argument points; what others leave is why they have failed.
+                let is_pair = matches!(io.what(), IoCall::Pipe | IoCall::SocketPair);
+                let left = back.filter(|_| is_pair).and_then(|detail| detail.words.first().copied());
+                let word = left.unwrap_or(io.word);
+                self.keep_io(IoCallSpan { end, result, word, ..io });
+            }
             if is_short && open.call.is_some() && open.call == self.calls.len().checked_sub(1) {
                 self.calls.pop();
             } else if let Some(call) = open.call.and_then(|at| self.calls.get_mut(at)) {
@@ -211,6 +265,14 @@ impl SyncCalls {
             } else if self.has_contention && self.open.is_empty() {
                 self.note_steps(&open, end, closed.outcome.status == Status::Completed);
             }
+        }
+    }
+
+    fn keep_io(&mut self, call: IoCallSpan) {
+        if self.io.len() < MOST_IO_CALLS {
+            self.io.push(call);
+        } else {
+            self.io_left_out += 1;
         }
     }
 

@@ -11,6 +11,7 @@ use super::wakes::{Wake, Wakes, WokenBy};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
 use crate::concurrency::Loss;
+use crate::io_call_span::IoCallSpan;
 use crate::outcome::{Reason, Status};
 use crate::pthread::{PthreadSpan, ThreadEnd};
 use crate::replay::{ProcessEnd, ReplayOptions};
@@ -47,18 +48,29 @@ pub(crate) struct Waits {
     pub(crate) left_out: u64,
     /// Who had which lock when.
     pub(crate) holds: Vec<HoldSpan>,
+    /// Calls of input and output, by their starts.
+    pub(crate) io_calls: Vec<IoCallSpan>,
+    /// How many of these were not kept.
+    pub(crate) io_left_out: u64,
+    /// When registers of such a call were first not kept.
+    pub(crate) io_known_until: Option<TraceNanos>,
 }
 
 /// Makes the waits, and finds who held what.
 pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let mut calls = Vec::new();
     let mut steps: HashMap<ThreadIndex, Vec<LockStep>> = HashMap::new();
+    let (mut io_calls, mut io_left_out, mut io_known_until) = (Vec::new(), 0, None);
     for part in parts {
         calls.extend(part.calls);
         steps.extend(part.steps);
+        io_calls.extend(part.io);
+        io_left_out += part.io_left_out;
+        io_known_until = io_known_until.into_iter().chain(part.io_known_until).min();
     }
+    io_calls.sort_unstable_by_key(|call: &IoCallSpan| (call.start, call.thread, call.seq));
     if calls.is_empty() {
-        return Waits::default();
+        return Waits { io_calls, io_left_out, io_known_until, ..Waits::default() };
     }
     calls.sort_unstable_by_key(|call: &ObservedCall| (call.start, call.thread, call.seq));
     let (wakes, woken_times) = (wakes_of(&calls), woken_times(&calls));
@@ -97,7 +109,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
         }
         holds = holds_of(&steps, &waits, &correlator.losses, &ends);
     }
-    Waits { waits, left_out: left_out as u64, holds }
+    Waits { waits, left_out: left_out as u64, holds, io_calls, io_left_out, io_known_until }
 }
 
 /// A wait that was found.
@@ -187,7 +199,7 @@ fn wait_of(
         SyncCall::Barrier => WaitKind::Barrier,
         SyncCall::System if is_wait(call.arguments[1]) => WaitKind::Futex,
         SyncCall::Sleep if outer.is_none() => WaitKind::Sleep,
-        SyncCall::Input if outer.is_none() => {
+        SyncCall::Input(_) if outer.is_none() => {
             // It is a descriptor, if anything; most calls have no registers.
             object = NONE;
             WaitKind::Input
@@ -255,9 +267,22 @@ fn owner(kind: WaitKind, call: &ObservedCall, object: u64) -> Option<ThreadId> {
         WaitKind::ReadWriteLock => 24_u64.checked_sub(call.arguments[0].wrapping_sub(object))?,
         _ => return None,
     };
+    if let Some(owner) = owner_in_lock_word(kind, call.words[0]) {
+        return Some(owner);
+    }
     let word = call.words.get(at as usize / 8).copied().filter(|word| *word != NONE)?;
     let half = if at.is_multiple_of(8) { word as u32 } else { (word >> 32) as u32 };
     (half != 0).then_some(ThreadId(half))
+}
+
+/// Where the kernel hands a mutex over, as it does with those that inherit priorities or are robust, the futex word itself is the
+/// owner's id. The field for it is set later, and cleared earlier, than the lock is taken and let go of.
+fn owner_in_lock_word(kind: WaitKind, word: u64) -> Option<ThreadId> {
+    const ID: u32 = 0x3fff_ffff;
+    /// Of all other mutexes: free, taken, taken and waited for.
+    const STATES: u32 = 2;
+    let is_one = kind == WaitKind::Mutex && word != NONE;
+    Some(word as u32 & ID).filter(|id| is_one && *id > STATES).map(ThreadId)
 }
 
 struct Correlator<'a> {
@@ -399,5 +424,22 @@ impl Correlator<'_> {
         one.map_or(WokenBy::Nobody, |step| {
             WokenBy::Call(Wake { thread: holder, seq: step.seq, start: step.start, end: step.end, room: 0 })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_word_has_the_owner_only_where_the_kernel_needs_it() {
+        let owner = |word| owner_in_lock_word(WaitKind::Mutex, word).map(|id| id.0);
+        // With the bits for "somebody waits" and "its owner has died".
+        assert_eq!(
+            (owner(4711), owner(0x8000_0000 | 4711), owner(0x4000_0000 | 4711)),
+            (Some(4711), Some(4711), Some(4711))
+        );
+        assert_eq!((owner(0), owner(1), owner(2), owner(7 << 32 | 2), owner(NONE)), (None, None, None, None, None));
+        assert_eq!(owner_in_lock_word(WaitKind::ReadWriteLock, 4711), None);
     }
 }

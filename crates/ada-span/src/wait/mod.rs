@@ -51,6 +51,13 @@ word_struct! {
         pub wake_seq: Option<EventSeq>,
         /// When that was.
         pub wake_time: Option<TraceNanos>,
+        /// The descriptor that was waited for.
+        pub descriptor: Option<u64>,
+        /// Of a waker in another process, which is known only with all processes of a session at hand: that process's index, and the
+        /// thread's there. The call and the time are those above.
+        pub remote_process: Option<u64>,
+        /// The thread.
+        pub remote_waker: Option<ThreadIndex>,
         /// [`Doubts`].
         pub doubts: u64,
     }
@@ -99,6 +106,10 @@ word_enum! {
         MayBeReleased = 6, "may_be_released";
         /// Events are missing.
         Dropped = 7, "dropped";
+        /// What a descriptor stood for was not seen while it was open.
+        UnknownObject = 8, "unknown_object";
+        /// Somebody who is not recorded may have ended it.
+        OutsideWaker = 9, "outside_waker";
     }
 }
 

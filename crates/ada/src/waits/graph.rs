@@ -73,7 +73,7 @@ pub(super) fn to_json(opened: &OpenedSession, at: Option<Moment>) -> anyhow::Res
     for process in opened.processes() {
         let blocked = blocked_at(process, time);
         let places = CallPlaces::of_waits(opened.trace(), process, blocked.values())?;
-        waits.extend(blocked.values().map(|wait| wait_json(process, wait, &places)));
+        waits.extend(blocked.values().map(|wait| wait_json(opened.trace(), process, wait, &places)));
         for circle in deadlocks(process).iter().filter(|circle| circle.0.iter().all(|wait| wait.start <= time)) {
             let threads: Vec<u32> = circle.0.iter().map(|wait| process.thread_id(wait.thread).0).collect();
             circles.push(json!({ "pid": process.pid.0, "thread_ids": threads }));

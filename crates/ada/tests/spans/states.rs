@@ -106,9 +106,8 @@ fn check_why(session: &TracedProgram, calls: &[Value]) {
     }
 }
 
-#[test]
-fn the_kernel_tells_when_threads_ran() {
-    let (session, printed) = trace(&[]);
+fn check_known(options: &[&str]) {
+    let (session, printed) = trace(options);
     check_lives(&session);
     if session.text("threads", &[]).contains("when threads ran is not known: ") {
         return check_by_calls(&session);
@@ -138,6 +137,42 @@ fn the_kernel_tells_when_threads_ran() {
     assert_eq!(running[0]["n"], 0);
     assert!(session.text("report", &[]).contains("% running"));
     check_sorted(&session);
+}
+
+#[test]
+fn the_kernel_tells_when_threads_ran() {
+    check_known(&[]);
+}
+
+#[test]
+fn a_ring_has_the_states_of_its_threads_too() {
+    check_known(&["--ring", "64M"]);
+}
+
+/// Two processes that wake each other thousands of times, and a ring that has room for some of it.
+#[test]
+fn what_a_ring_keeps_of_states_is_bounded_and_is_the_newest() {
+    const RING: u64 = 8 << 20;
+    let (program, sessions) = (Program::new("wait_io.c").flags(&["-pthread"]).build(), tempfile::tempdir().unwrap());
+    let mut command = run::command_that_signals_end();
+    command.args(["trace", "--quiet", "--ring", &RING.to_string(), "--output"]).arg(sessions.path());
+    command.arg("--").arg(program).args(["pipe", "6000"]);
+    run::bounded(command, b"");
+    let session = TracedProgram::from_folder(sessions, "program");
+    let folder = session.derived().parent().unwrap().parent().unwrap().to_owned();
+    let files = std::fs::read_dir(folder).unwrap().flatten();
+    let sizes: Vec<u64> =
+        files.filter_map(|it| Some(std::fs::metadata(it.path().join("schedule.ats")).ok()?.len())).collect();
+    if session.text("threads", &[]).contains("when threads ran is not known: ") {
+        assert_eq!(sizes, [0; 0], "the kernel does not tell");
+        return;
+    }
+    let sum: u64 = sizes.iter().sum();
+    // What is read at a time comes to it.
+    assert!(sizes.len() == 2 && sum > RING / 64 && sum <= RING / 16 + (16 << 10), "{sizes:?}");
+    // The end of the parent's main thread is known.
+    let last = rows(&session, "SELECT state, known_by FROM states ORDER BY end_ns DESC LIMIT 5");
+    assert!(last.iter().any(|it| it["state"] != "unknown" && it["known_by"] == "kernel"), "{last:?}");
 }
 
 #[test]

@@ -93,7 +93,8 @@ impl Contents {
 
 #[test]
 fn a_marked_call_has_its_window_of_detail_in_a_busy_program() {
-    let options = ["--trigger", "symbol=marked", "--pre-roll", "50", "--post-roll", "20"];
+    // What is captured of `write` is none of it.
+    let options = ["--trigger", "symbol=marked", "--pre-roll", "50", "--post-roll", "20", "--args", "none"];
     let traced = marks(&["20000", "1000"], &options).check();
     let session = read(&traced);
     session.assert_consistent();
@@ -160,7 +161,7 @@ fn time_is_as_good_a_measure_as_events() {
 
 #[test]
 fn without_a_marked_event_there_is_no_detail() {
-    let traced = marks(&["1000", "10"], &["--trigger", "symbol=no_such_function"]).check();
+    let traced = marks(&["1000", "10"], &["--trigger", "symbol=no_such_function", "--args", "none"]).check();
     let session = read(&traced);
     assert_eq!(session.manifest.windows, []);
     assert_eq!(session.details(), 0);

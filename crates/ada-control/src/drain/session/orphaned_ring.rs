@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ada_format::atf::{Manifest, SessionWriter};
+use ada_format::atf::{Manifest, SessionWriter, copy_beside};
 
 use super::closed_segment::{open, store_of, threads_of};
 use super::session_files::SessionFiles;
@@ -45,6 +45,7 @@ pub fn save_orphaned_ring(session: &Path, output: &Path) -> Result<PathBuf, Cont
             own.modules = known.modules;
         }
         own_limits(writer);
+        let _ = copy_beside(&folder, writer.process_path());
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let name = entry.file_name();
             if name.to_string_lossy().starts_with("functions_")

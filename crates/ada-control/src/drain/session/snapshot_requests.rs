@@ -16,6 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What the drain hands out: names of all segments that nobody deletes.
 pub(crate) struct Parts {
     pub(crate) folder: PathBuf,
+    /// The session that is being recorded.
+    pub(crate) session: PathBuf,
     pub(crate) segments: Vec<PathBuf>,
     pub(crate) figures: Vec<(ProcessId, RingFigures)>,
     pub(crate) let_go: HashMap<ProcessId, ThreadEntry>,
@@ -51,7 +53,13 @@ impl SnapshotRequests {
                 let folder = segments.folder().join("snapshot");
                 let linked = segments.link_into(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
                 let figures = files.pids().map(|pid| (pid, segments.figures(pid))).collect();
-                Ok(Parts { folder, segments: linked, figures, let_go: segments.let_go_threads() })
+                Ok(Parts {
+                    folder,
+                    session: files.path().to_owned(),
+                    segments: linked,
+                    figures,
+                    let_go: segments.let_go_threads(),
+                })
             },
         );
         *self.state.lock().expect("nobody panics with the lock") = State::Ready(parts);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use ada_event::ProcessId;
-use ada_format::atf::{RingFigures, SessionWriter};
+use ada_format::atf::{RingFigures, SessionWriter, copy_beside};
 
 use crate::drain::session::{Parts, SessionFiles, SnapshotRequests, store_of};
 use crate::error::ControlError;
@@ -44,6 +44,8 @@ impl<'r, F: Fn(ProcessId, RingFigures, &mut SessionWriter)> SnapshotHandler<'r, 
         let path = files.path().to_owned();
         files.finish(|pid, writer| {
             let figures = parts.figures.iter().find(|(known, _)| *known == pid);
+            // Without them it is not known when threads ran, and nothing else is missing.
+            let _ = copy_beside(&parts.session.join(format!("pid_{pid}")), writer.process_path());
             (self.complete)(pid, figures.map(|(_, figures)| figures.clone()).unwrap_or_default(), writer);
         })?;
         Ok(std::path::absolute(&path).unwrap_or(path))

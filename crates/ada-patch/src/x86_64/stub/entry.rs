@@ -15,9 +15,15 @@ use super::saved::{SLOT, restore, save, save_rest};
 use super::switch::{count, load_switch};
 use super::template::{BITS_PLACEHOLDER, FUNCTION_PLACEHOLDER, OFFSET_PLACEHOLDERS, PROBE_PLACEHOLDER};
 use super::thread_state::{
-    FLOOR_COMPLEMENT, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, compare_owner, field,
+    FLOOR_COMPLEMENT, KEPT_ROOM, KEPT_STRETCH, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, compare_owner,
+    field,
 };
 use crate::{StubKind, StubOptions};
+
+/// So many ticks of the time-stamp counter are a stretch, as a power of two: some hundredths of a second …
+const STRETCH_SHIFT: u32 = 26;
+/// … for which a thread keeps registers of so many calls that nobody has asked for.
+const MOST_KEPT: i32 = 1000;
 
 /// Where in a recorder something leads to.
 pub(super) struct Ways {
@@ -139,6 +145,26 @@ pub(super) fn recorder(
         record(a, StubKind::ProbedCall, overwritten, options)?;
         a.jmp(recorded)?;
         a.set_label(&mut is_not)?;
+        record(a, StubKind::Full, overwritten, options)?;
+        a.set_label(&mut recorded)?;
+    } else if kind == StubKind::SeldomRegisters {
+        let (mut is_same, mut is_often, mut recorded) = (a.create_label(), a.create_label(), a.create_label());
+        a.push(rdx)?;
+        a.rdtsc()?;
+        a.shl(rdx, 32)?;
+        a.or(rax, rdx)?;
+        a.shr(rax, STRETCH_SHIFT)?;
+        a.pop(rdx)?;
+        a.cmp(rax, field(KEPT_STRETCH))?;
+        a.je(is_same)?;
+        a.mov(field(KEPT_STRETCH), rax)?;
+        a.mov(field(KEPT_ROOM), MOST_KEPT)?;
+        a.set_label(&mut is_same)?;
+        a.sub(field(KEPT_ROOM), 1)?;
+        a.js(is_often)?;
+        record(a, StubKind::RegistersFull, overwritten, options)?;
+        a.jmp(recorded)?;
+        a.set_label(&mut is_often)?;
         record(a, StubKind::Full, overwritten, options)?;
         a.set_label(&mut recorded)?;
     } else {

@@ -22,6 +22,8 @@ pub(super) const FLOOR_COMPLEMENT: i32 = offset_of!(ThreadState, floor_complemen
 pub(super) const COUNTERS: i32 = offset_of!(ThreadState, counters) as i32;
 pub(super) const AGENT_STACK: i32 = offset_of!(ThreadState, agent_stack) as i32;
 pub(super) const AGENT_STACK_BUSY: i32 = offset_of!(ThreadState, agent_stack_busy) as i32;
+pub(super) const KEPT_STRETCH: i32 = offset_of!(ThreadState, kept_stretch) as i32;
+pub(super) const KEPT_ROOM: i32 = offset_of!(ThreadState, kept_room) as i32;
 pub(super) const PROGRAM_STACK: i32 = offset_of!(ThreadState, program_stack) as i32;
 pub(super) const OWNER: i32 = -(OWNER_DISTANCE as i32);
 

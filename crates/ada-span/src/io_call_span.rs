@@ -1,0 +1,112 @@
+//! A call of input and output.
+
+use ada_event::{EventSeq, TraceNanos};
+
+use crate::NONE;
+use crate::bytes::{Decoder, Encoder};
+use crate::role::IoCall;
+use crate::thread_index::ThreadIndex;
+
+/// A call of which registers are known. [`crate::NONE`] where something is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoCallSpan {
+    /// The thread.
+    pub thread: ThreadIndex,
+    /// Its opening event.
+    pub seq: EventSeq,
+    /// That of the outermost call of its kind around it.
+    pub outer_seq: EventSeq,
+    /// When it began.
+    pub start: TraceNanos,
+    /// When it ended, or the recording did.
+    pub end: TraceNanos,
+    /// [`IoCall`]'s number.
+    pub what: u64,
+    /// Its first arguments.
+    pub arguments: [u64; 4],
+    /// The first word that was read behind one of them.
+    pub word: u64,
+    /// What it gave back, where that is known.
+    pub result: Option<u64>,
+}
+
+impl IoCallSpan {
+    pub(crate) fn encode(&self, out: &mut Encoder) {
+        out.u32(self.thread.0).u64(self.seq.0).u64(self.outer_seq.0).u64(self.start.0).u64(self.end.0).u64(self.what);
+        for argument in self.arguments {
+            out.u64(argument);
+        }
+        // A failure is -1, and so is what is not known elsewhere.
+        out.u64(self.word).u64(self.result.unwrap_or(0)).u32(self.result.is_some().into());
+    }
+
+    pub(crate) fn decode(from: &mut Decoder<'_>) -> Option<Self> {
+        Some(Self {
+            thread: ThreadIndex(from.u32()?),
+            seq: EventSeq(from.u64()?),
+            outer_seq: EventSeq(from.u64()?),
+            start: TraceNanos(from.u64()?),
+            end: TraceNanos(from.u64()?),
+            what: from.u64()?,
+            arguments: [from.u64()?, from.u64()?, from.u64()?, from.u64()?],
+            word: from.u64()?,
+            result: {
+                let result = from.u64()?;
+                (from.u32()? != 0).then_some(result)
+            },
+        })
+    }
+
+    /// What it does.
+    pub fn what(&self) -> IoCall {
+        IoCall::from_number(self.what).unwrap_or(IoCall::Other)
+    }
+
+    /// The descriptor in its first argument.
+    pub(crate) fn descriptor(&self) -> u32 {
+        self.arguments[0] as u32
+    }
+
+    /// The descriptor that it uses.
+    pub(crate) fn used(&self) -> Option<u32> {
+        match self.what() {
+            IoCall::Read
+            | IoCall::Receive
+            | IoCall::Write
+            | IoCall::Accept
+            | IoCall::Connect
+            | IoCall::Close
+            | IoCall::Shutdown
+            | IoCall::Duplicate
+            | IoCall::DuplicateTo
+            | IoCall::EpollWait
+            | IoCall::EpollControl => Some(self.descriptor()),
+            IoCall::Poll => self.polled(),
+            _ => None,
+        }
+    }
+
+    /// The one descriptor that it asks after, where it is one, and is to be read from.
+    pub(crate) fn polled(&self) -> Option<u32> {
+        const READABLE: u64 = 1 << 32;
+        let is_one = self.arguments[1] == 1 && self.word != NONE && self.word & READABLE != 0;
+        is_one.then_some(self.word as u32)
+    }
+
+    /// What it gave back as a descriptor or another small number; none where it failed, or has not come back.
+    pub(crate) fn small_result(&self) -> Option<u32> {
+        u32::try_from(self.result? as i32).ok()
+    }
+
+    /// How many bytes it took or gave; none where that is not known.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        // -1 is a failure.
+        self.result.map(|result| u64::try_from(result as i64).unwrap_or(0))
+    }
+
+    /// The two descriptors that it has made.
+    pub(crate) fn pair(&self) -> Option<[u32; 2]> {
+        let is_made = self.word != NONE && self.small_result() == Some(0);
+        is_made.then_some([self.word as u32, (self.word >> 32) as u32])
+    }
+}

@@ -1,0 +1,80 @@
+//! Functions of input and output, and of descriptors, known by their names.
+
+use crate::word_enum::word_enum;
+
+word_enum! {
+    /// What such a function does.
+    pub enum IoCall {
+        /// Takes what is there to read.
+        Read = 0, "read";
+        /// The same, with flags in its fourth argument.
+        Receive = 1, "receive";
+        /// Gives others something to read.
+        Write = 2, "write";
+        /// Takes a connection.
+        Accept = 3, "accept";
+        /// Makes a connection.
+        Connect = 4, "connect";
+        /// Closes a descriptor.
+        Close = 5, "close";
+        /// Ends one direction of a connection.
+        Shutdown = 6, "shutdown";
+        /// Makes a pipe.
+        Pipe = 7, "pipe";
+        /// Makes two sockets that are connected.
+        SocketPair = 8, "socketpair";
+        /// Makes a counter that can be waited for.
+        EventFd = 9, "eventfd";
+        /// Makes a socket.
+        Socket = 10, "socket";
+        /// Makes any other descriptor.
+        Open = 11, "open";
+        /// Makes a second descriptor of the same.
+        Duplicate = 12, "dup";
+        /// The same, under the number in the second argument.
+        DuplicateTo = 13, "dup2";
+        /// Says what a set is about.
+        EpollControl = 14, "epoll_ctl";
+        /// Waits for one of a set.
+        EpollWait = 15, "epoll_wait";
+        /// Waits for one of a list.
+        Poll = 16, "poll";
+        /// Waits for a child process.
+        WaitChild = 17, "waitpid";
+        /// Ends the process.
+        Exit = 18, "exit";
+        /// Anything else that may wait.
+        Other = 19, "other";
+    }
+}
+
+impl IoCall {
+    /// By what linkers call the function, without what glibc's internal names have before them; and whether it may wait.
+    pub(super) fn of(name: &str) -> Option<(Self, bool)> {
+        Some(match name {
+            "read" | "readv" => (Self::Read, true),
+            "recv" | "recvfrom" => (Self::Receive, true),
+            "recvmsg" => (Self::Read, true),
+            "write" | "writev" | "send" | "sendto" | "sendmsg" | "sendfile" | "sendfile64" => (Self::Write, true),
+            "accept" | "accept4" => (Self::Accept, true),
+            "connect" => (Self::Connect, true),
+            "epoll_wait" | "epoll_pwait" => (Self::EpollWait, true),
+            "poll" | "ppoll" => (Self::Poll, true),
+            "waitpid" | "wait4" => (Self::WaitChild, true),
+            "close" | "close_nocancel" => (Self::Close, false),
+            "shutdown" => (Self::Shutdown, false),
+            "pipe" | "pipe2" => (Self::Pipe, false),
+            "socketpair" => (Self::SocketPair, false),
+            "eventfd" => (Self::EventFd, false),
+            "socket" => (Self::Socket, false),
+            "open" | "open64" | "openat" | "openat64" | "creat" | "epoll_create1" | "mkstemp" | "shm_open" => {
+                (Self::Open, false)
+            }
+            "dup" => (Self::Duplicate, false),
+            "dup2" | "dup3" => (Self::DuplicateTo, false),
+            "epoll_ctl" => (Self::EpollControl, false),
+            "exit" => (Self::Exit, false),
+            _ => return None,
+        })
+    }
+}
