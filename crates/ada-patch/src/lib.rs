@@ -20,6 +20,7 @@ mod code_scan;
 mod displaced_exit;
 mod errno_place;
 mod exits;
+mod error_use;
 mod futex_call;
 mod go_rules;
 mod hook_site;
@@ -39,12 +40,15 @@ pub mod verdict;
 mod x86_64;
 
 pub use ada_ring::AgentEntries;
-pub use arch::{CodeFacts, Displaced, Relays, errno_place, futex_call, thread_result_distance};
+pub use arch::{
+    CodeFacts, Displaced, Relays, addresses_taken, errno_place, error_use, futex_call, thread_result_distance,
+};
 pub use arena::{Arena, ArenaError};
 pub use code_scan::CodeScan;
 pub use displaced_exit::DisplacedExit;
 pub use errno_place::ErrnoPlace;
 pub use exits::ExitPlan;
+pub use error_use::ErrorUse;
 pub use futex_call::FutexCall;
 pub use hook_site::{CopiedCode, HookSite, PATCH_BYTES, Patch};
 pub use image_code::ImageCode;

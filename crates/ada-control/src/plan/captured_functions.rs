@@ -1,9 +1,11 @@
 //! Of which functions of an image values are captured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ada_patch::{AgentPart, ErrnoPlace, Probed};
 use ada_value::Signature;
+
+use crate::plan::probes;
 
 /// What is captured of an image's functions.
 #[derive(Default)]
@@ -11,6 +13,8 @@ pub(crate) struct CapturedFunctions {
     pub(super) by_index: BTreeMap<usize, CapturedFunction>,
     /// Functions without names that wait for others, or wake them.
     pub(super) futexes: BTreeMap<usize, FutexFunction>,
+    /// Functions by which Swift's tasks end.
+    pub(super) completions: BTreeSet<usize>,
     /// Where the image keeps `errno`, if it is the C library.
     pub(crate) errno: Option<ErrnoPlace>,
     /// How far what a thread ends with is from its thread pointer, if the image is the C library.
@@ -47,9 +51,10 @@ impl CapturedFunctions {
         self.by_index.get(&index).map(CapturedFunction::probed)
     }
 
-    /// The number of the probe of a function that is known by what its code does to a futex.
-    pub(crate) fn futex_probe(&self, index: usize) -> Option<u32> {
-        self.futexes.get(&index).map(|function| function.probe)
+    /// The number of the probe of a function that is known by what its code does.
+    pub(crate) fn probe_by_code(&self, index: usize) -> Option<u32> {
+        let completion = || self.completions.contains(&index).then(probes::of_task_completion).flatten();
+        self.futexes.get(&index).map(|function| function.probe).or_else(completion)
     }
 
     /// What a function without a name is called for what its code does.

@@ -16,6 +16,7 @@ mod relays;
 mod site;
 mod stack_check;
 mod stub;
+mod task_completion;
 mod thread_result;
 
 pub use code_facts::CodeFacts;
@@ -25,6 +26,7 @@ pub use errno::errno_place;
 pub(crate) use exits::{MOST_INSTRUCTIONS, can_be_shared, instruction_number, relocate};
 pub(crate) use flags::flags_are_dead;
 pub use futex::futex_call;
+pub use task_completion::{addresses_taken, error_use};
 pub(crate) use jump::{JUMP_BYTES, SHORT_JUMP_BYTES, push_jump, short_jump};
 pub(crate) use known_code::{
     fenced, has_pushed_arguments, is_import_stub, is_signal_return, marker_bytes, nop_bytes, padding_lengths,

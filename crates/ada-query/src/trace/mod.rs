@@ -9,6 +9,7 @@ mod call_values;
 mod causality;
 mod life;
 mod names;
+mod executors;
 mod plain_names;
 mod process;
 mod recorded_call;

@@ -5,11 +5,11 @@ mod summary;
 
 use ada_query::FunctionPattern;
 use ada_span::Status;
-use ada_span::task::{TaskKind, TaskRuntime, TaskSpan, WaitKind};
+use ada_span::task::{TaskKind, TaskResult, TaskRuntime, TaskSpan, WaitKind};
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, csv, list_page, nanoseconds, with_tables,
+    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, TraceProcess, csv, list_page, nanoseconds, with_tables,
 };
 use crate::exit::{Outcome, say};
 
@@ -74,7 +74,7 @@ impl Runtime {
     }
 }
 
-const FIELDS: [&str; 22] = [
+const FIELDS: [&str; 25] = [
     "reference",
     "pid",
     "runtime",
@@ -97,6 +97,9 @@ const FIELDS: [&str; 22] = [
     "thread_ids",
     "status",
     "reason",
+    "outcome",
+    "error",
+    "error_case",
 ];
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
@@ -155,6 +158,7 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
         "waited for",
         "threads",
         "status",
+        "outcome",
         "name",
     ]);
     for line in lines {
@@ -172,10 +176,20 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
             waits(line, opened),
             shortened(&threads),
             format!("{}{}", outcome.status, if outcome.is_uncertain { "?" } else { "" }),
+            result(task, process),
             span.name(opened),
         ]);
     }
     listing
+}
+
+/// Whether a task returned, or what it threw: `threw Failure.second`.
+fn result(task: &TaskSpan, process: &TraceProcess) -> String {
+    match task.result() {
+        TaskResult::Unknown => String::new(),
+        TaskResult::Returned => "returned".to_owned(),
+        TaskResult::Threw => format!("threw {}", process.thrown(task).as_deref().unwrap_or("an error")),
+    }
 }
 
 /// What a task waited for, and how often: `task 2, sleep`.
