@@ -1,10 +1,12 @@
 // Actors of several types, and executors of the program's own, on which tasks have to wait for each other. What is where
 // is told on the error stream: the type, its place among those of its type, and its address.
 import Dispatch
+import Glibc
 
 @inline(never) func work() -> Int {
     var sum = 0
     for number in 0..<20_000 { sum &+= number &* sum &+ 1 }
+    usleep(20)
     return sum
 }
 
@@ -13,10 +15,6 @@ func tell(_ type: String, _ number: Int, _ object: AnyObject) {
     var line = "executor \(type) \(number) 0x\(String(address, radix: 16))\n"
     line.withUTF8 { bytes in _ = write(2, bytes.baseAddress!, bytes.count) }
 }
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 actor Bank {
     var sum = 0
@@ -37,8 +35,8 @@ actor Shelf<Item> {
     static let shared = Storage()
 }
 
-@Storage func store() -> Int { work() }
-@MainActor func show() -> Int { work() }
+@Storage @inline(never) func store() -> Int { work() }
+@MainActor @inline(never) func show() -> Int { work() }
 
 final class QueueExecutor: SerialExecutor {
     let queue = DispatchQueue(label: "executors.custom")

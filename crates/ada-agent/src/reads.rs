@@ -81,8 +81,12 @@ pub(crate) fn take_long(read: Read, sources: &Sources, words: &mut [u64; LONG_TE
     }
     let start = sources.bases.get(read.base())?.wrapping_add_signed(read.steps().0);
     let (is_there, found) = read_into(start, words, usize::MAX);
-    let end = found.iter().position(|byte| *byte == 0);
-    is_there.then(|| end.map_or(found.len() as u64 | GOES_ON, |end| end as u64))
+    let length = found.iter().position(|byte| *byte == 0).unwrap_or(found.len());
+    // A text that has just room ends with the byte behind it.
+    let mut next = [1];
+    let ends =
+        length < found.len() || syscall::read_bytes(start.wrapping_add(length as u64), &mut next) == 1 && next[0] == 0;
+    is_there.then(|| length as u64 | if ends { 0 } else { GOES_ON })
 }
 
 /// Whether the program answers for memory that is not there, by a `userfaultfd`: the kernel then waits for the program, which may
@@ -157,12 +161,14 @@ mod tests {
     #[test]
     fn a_long_text_has_its_length_and_its_end() {
         let mut words = [0; LONG_TEXT / 8];
-        let mut text = [b'x'; LONG_TEXT + 1];
+        let mut text = [b'x'; LONG_TEXT + 2];
         let mut read = |text: &[u8]| {
             let sources = Sources { bases: bases(text.as_ptr() as u64, 0), vectors: None };
             take_long(Read::long_text(Base::Argument1), &sources, &mut words)
         };
         assert_eq!(read(&text), Some(LONG_TEXT as u64 | GOES_ON));
+        text[LONG_TEXT] = 0;
+        assert_eq!(read(&text), Some(LONG_TEXT as u64));
         text[700] = 0;
         assert_eq!(read(&text), Some(700));
         let nowhere = Sources { bases: bases(16, 0), vectors: None };

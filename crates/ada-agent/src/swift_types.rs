@@ -10,7 +10,17 @@ use crate::syscall;
 const STRUCT: u64 = 0x200;
 const ENUM: u64 = 0x201;
 const OPTIONAL: u64 = 0x202;
+const EXISTENTIAL: u64 = 0x303;
 const LAST_KIND: u64 = 0x7ff;
+/// Of an existential type: its flags, and what they have where it is `any Error`.
+const FLAGS: u64 = 8;
+const SPECIAL: u32 = 0x3f00_0000;
+const ANY_ERROR: u32 = 0x0100_0000;
+/// Of an error's box: the metadata of its type, and the error.
+const ERROR_TYPE: u64 = 0x10;
+const ERROR_VALUE: u64 = 0x20;
+/// How many boxes there may be around an error.
+const BOXES: usize = 4;
 /// Where the address of the descriptor is.
 const VALUE_DESCRIPTOR: u64 = 0x8;
 const CLASS_DESCRIPTOR: u64 = 0x28;
@@ -53,6 +63,7 @@ struct Texts<'a> {
 
 impl Texts<'_> {
     fn add_type(&mut self, metadata: u64, value: Option<u64>) {
+        let (metadata, value) = unboxed(metadata, value);
         let Some(kind) = syscall::read_word(metadata) else { return };
         let distance = match kind {
             STRUCT | ENUM | OPTIONAL => VALUE_DESCRIPTOR,
@@ -131,6 +142,22 @@ impl Texts<'_> {
     }
 }
 
+/// The type and the value of an error that is in boxes in a box: a generic function, as that which resumes a continuation, boxes
+/// `any Error` once more.
+fn unboxed(mut metadata: u64, mut value: Option<u64>) -> (u64, Option<u64>) {
+    for _ in 0..BOXES {
+        let inner = || {
+            let is_any_error = syscall::read_word(metadata)? == EXISTENTIAL
+                && read_half(metadata.wrapping_add(FLAGS))? & SPECIAL == ANY_ERROR;
+            let inner = syscall::read_word(value.filter(|_| is_any_error)?)?;
+            Some((syscall::read_word(inner.wrapping_add(ERROR_TYPE))?, inner.wrapping_add(ERROR_VALUE)))
+        };
+        let Some((of_inner, inner)) = inner() else { break };
+        (metadata, value) = (of_inner, Some(inner));
+    }
+    (metadata, value)
+}
+
 /// The address of the name of the case that a value is, of an enum none of whose cases has values beside it: others have it
 /// in spare bits, which only the program's own code knows.
 fn case_name(descriptor: u64, value: u64) -> Option<u64> {
@@ -191,7 +218,11 @@ fn read_half(address: u64) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use ada_ring::probe::UNREADABLE;
+    use std::boxed::Box;
+    use std::vec::Vec;
 
     use super::*;
 
@@ -208,7 +239,8 @@ mod tests {
     impl Laid {
         fn new() -> Box<Self> {
             let names = [*b"Failure\0", *b"program\0", *b"first\0\0\0", *b"second\0\0", *b"third\0\0\0"];
-            let mut laid = Box::new(Self { metadata: [ENUM, 0], descriptor: [0; 7], module: [0; 3], fields: [0; 13], names });
+            let mut laid =
+                Box::new(Self { metadata: [ENUM, 0], descriptor: [0; 7], module: [0; 3], fields: [0; 13], names });
             laid.metadata[1] = &raw const laid.descriptor as u64;
             let distance = |to: u64, field: *const i32| (to - field as u64) as i32;
             let name = |laid: &Self, number: usize| &raw const laid.names[number] as u64;
@@ -245,6 +277,25 @@ mod tests {
         // A value that no case has.
         laid.read(3, &mut words);
         assert_eq!((words[1], &bytes(&words[2..])[..17]), (17, &b"\0Failure\0program\0"[..]));
+    }
+
+    #[test]
+    fn an_error_in_a_box_in_a_box_is_found() {
+        let laid = Laid::new();
+        let any_error = [EXISTENTIAL, u64::from(ANY_ERROR | 1)];
+        let inner = [0, 0, &raw const laid.metadata as u64, 0, 2];
+        let outer = &raw const inner as u64;
+        let mut words = [UNREADABLE; 8];
+        take(&raw const any_error as u64, Some(&raw const outer as u64), &mut words);
+        assert_eq!(bytes(&words[2..]).split_at(22).0, b"third\0Failure\0program\0");
+        // Another existential, and an error that holds itself.
+        let other = [EXISTENTIAL, 1];
+        take(&raw const other as u64, Some(&raw const outer as u64), &mut words);
+        assert_eq!(words[1], 0);
+        let mut endless = [0, 0, &raw const any_error as u64, 0, 0];
+        endless[4] = &raw const endless as u64;
+        take(&raw const any_error as u64, Some(&raw const endless[4] as u64), &mut words);
+        assert_eq!(words[1], 0);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
+use ada_ring::probe::{LONG_TEXT, RawProbe};
 use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, Lane, Pool, RECORDS_END, RawDetail};
 
 use crate::arch::captured::Captured;
@@ -14,6 +15,9 @@ use crate::drain::gap_log::Wait;
 /// How many of a thread's newest events are remembered, so that kept detail can be linked to them: more than two chunks
 /// of detail hold.
 pub(crate) const REMEMBERED: usize = 8192;
+
+/// Bytes of a record with all the words that belong to it.
+const LONGEST: usize = RawProbe::SIZE + LONG_TEXT;
 
 /// Detail of one thread that is on its way to its events.
 #[derive(Default)]
@@ -49,11 +53,10 @@ impl Waiting {
     fn push(&mut self, record: &[u8]) {
         let start = self.bytes.len();
         if let Some(words) = Captured::new(record).more_words() {
-            // Where the record before is gone, nobody knows what they belong to.
-            let before = self.ranges.last_mut();
-            if let Some((_, range)) =
-                before.filter(|(tsc, range)| *tsc == Captured::new(record).tsc() && range.end == start)
-            {
+            let tsc = Captured::new(record).tsc();
+            // Where the record before is gone, nobody knows what they belong to; and no text is longer than that.
+            let is_its = |it: &&mut (u64, Range<usize>)| it.0 == tsc && it.1.end == start && it.1.len() < LONGEST;
+            if let Some((_, range)) = self.ranges.last_mut().filter(is_its) {
                 self.bytes.extend_from_slice(words);
                 range.end = self.bytes.len();
             }
@@ -329,7 +332,7 @@ mod tests {
     use ada_event::FunctionId;
     use ada_format::atf::Payload;
     use ada_ring::detail::{CALL, MORE};
-    use ada_ring::probe::{PROBE_WORDS, RawProbe};
+    use ada_ring::probe::PROBE_WORDS;
     use ada_ring::{DetailMode, OnFull};
 
     use super::*;

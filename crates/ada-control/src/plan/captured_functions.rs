@@ -53,8 +53,13 @@ impl CapturedFunctions {
 
     /// The number of the probe of a function that is known by what its code does.
     pub(crate) fn probe_by_code(&self, index: usize) -> Option<u32> {
-        let completion = || self.completions.contains(&index).then(probes::of_task_completion).flatten();
+        let completion = || self.ends_tasks(index).then(probes::of_task_completion).flatten();
         self.futexes.get(&index).map(|function| function.probe).or_else(completion)
+    }
+
+    /// Whether a function is one by which Swift's tasks end.
+    pub(crate) fn ends_tasks(&self, index: usize) -> bool {
+        self.completions.contains(&index)
     }
 
     /// What a function without a name is called for what its code does.

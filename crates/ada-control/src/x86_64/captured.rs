@@ -31,7 +31,8 @@ impl<'a> Captured<'a> {
     /// Of a record that only goes on with the one before: its words.
     pub(crate) fn more_words(&self) -> Option<&'a [u8]> {
         const WORDS: usize = offset_of!(RawProbe, words);
-        if self.mark() != detail::MORE {
+        // Records of other lanes are shorter, and none of them has this mark.
+        if self.mark() != detail::MORE || self.bytes.len() < RawProbe::SIZE {
             return None;
         }
         let count = (self.word(offset_of!(RawProbe, count)) as usize).min(PROBE_WORDS);

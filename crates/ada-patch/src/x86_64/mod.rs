@@ -26,7 +26,6 @@ pub use errno::errno_place;
 pub(crate) use exits::{MOST_INSTRUCTIONS, can_be_shared, instruction_number, relocate};
 pub(crate) use flags::flags_are_dead;
 pub use futex::futex_call;
-pub use task_completion::{addresses_taken, error_use};
 pub(crate) use jump::{JUMP_BYTES, SHORT_JUMP_BYTES, push_jump, short_jump};
 pub(crate) use known_code::{
     fenced, has_pushed_arguments, is_import_stub, is_signal_return, marker_bytes, nop_bytes, padding_lengths,
@@ -36,6 +35,7 @@ pub use relays::Relays;
 pub(crate) use site::{Site, stack_check};
 pub(crate) use stack_check::{branch_targets, leaves_by_jump, stack_check_bytes};
 pub(crate) use stub::{External, SharedCode, StubTemplate, stub_bytes};
+pub use task_completion::{addresses_taken, error_use};
 pub use thread_result::thread_result_distance;
 
 /// Why code could not be assembled.

@@ -3,12 +3,10 @@
 use std::borrow::Cow;
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
-use ada_span::{Reason, ThreadIndex};
 use ada_span::concurrency::Context;
 use ada_span::gcd::qos_word;
-use ada_span::task::{
-    ExecutorEntry, ExecutorKind, Suspension, TaskEnd, TaskResult, TaskRuntime, TaskSpan, WaitKind,
-};
+use ada_span::task::{ExecutorEntry, ExecutorKind, Suspension, TaskEnd, TaskResult, TaskRuntime, TaskSpan, WaitKind};
+use ada_span::{Reason, ThreadIndex};
 use serde_json::{Map, Value, json};
 
 use super::runtime_span::{Basics, RuntimeSpan, hex};
@@ -73,6 +71,14 @@ impl RuntimeSpan for TaskSpan {
 
     fn correlation_key(&self, _process: &TraceProcess) -> Option<String> {
         Some(numbered(self))
+    }
+
+    fn task_outcome(&self) -> Option<&'static str> {
+        Some(self.result()).filter(|result| *result != TaskResult::Unknown).map(TaskResult::word)
+    }
+
+    fn task_error(&self, process: &TraceProcess) -> Option<String> {
+        process.thrown(self)
     }
 
     fn evidence(&self, process: &TraceProcess) -> Vec<Target> {

@@ -1,7 +1,7 @@
 //! Where tasks run, by name; and what they have thrown.
 
-use ada_span::task::{ExecutorEntry, ExecutorKind, TaskHop, TaskKind, TaskResult, TaskSpan};
 use ada_span::Status;
+use ada_span::task::{ExecutorEntry, ExecutorKind, TaskHop, TaskKind, TaskResult, TaskSpan};
 
 use super::{Trace, TraceProcess};
 
@@ -48,7 +48,8 @@ impl Trace {
     /// The tasks of a process that ended by throwing, and whose results nobody has ever asked for: their indexes. Only those of
     /// which both are certain.
     pub fn ignored_errors(&self, process: &TraceProcess) -> Vec<usize> {
-        let is_told = |limit: &serde_json::Value| limit.as_str().is_some_and(|it| it.starts_with("Swift concurrency: "));
+        let is_told =
+            |limit: &serde_json::Value| limit.as_str().is_some_and(|it| it.starts_with("Swift concurrency: "));
         let is_blind = self.manifest(process).is_none_or(|manifest| manifest.limits.iter().any(is_told));
         let is_ignored = |task: &TaskSpan| {
             // What groups and `async let` make hands its errors on; what was cancelled was not wanted any more.
@@ -81,9 +82,13 @@ mod tests {
     #[test]
     fn a_conforming_type_is_named_in_its_witness() {
         let of = |name: &str| conforming_type(name);
-        let witness = "protocol witness for Swift.SerialExecutor.enqueue(__owned Swift.UnownedJob) -> () in conformance ";
+        let witness =
+            "protocol witness for Swift.SerialExecutor.enqueue(__owned Swift.UnownedJob) -> () in conformance ";
         assert_eq!(of(&format!("{witness}app.Queue : Swift.SerialExecutor in app")).as_deref(), Some("Queue"));
-        assert_eq!(of(&format!("{witness}app.Outer.Queue<A> : Swift.SerialExecutor in app")).as_deref(), Some("Outer.Queue"));
+        assert_eq!(
+            of(&format!("{witness}app.Outer.Queue<A> : Swift.SerialExecutor in app")).as_deref(),
+            Some("Outer.Queue")
+        );
         assert_eq!((of("main"), of(" in conformance  : ")), (None, None));
     }
 }

@@ -70,9 +70,8 @@ impl Executors {
         let implementation = if kind == ExecutorKind::Pool { 0 } else { implementation & !FLAGS };
         let key = Key { identity, implementation };
         // Where events are missing since an actor was made, another one may be there by now.
-        let is_same = |index: u32| {
-            self.entries[index as usize].create_time.is_none_or(|made| !losses.between(made, time))
-        };
+        let is_same =
+            |index: u32| self.entries[index as usize].create_time.is_none_or(|made| !losses.between(made, time));
         let known = self.by_key.get(&key).copied().filter(|index| is_same(*index));
         let entry = || ExecutorEntry { kind: kind as u64, ..ExecutorEntry::default() };
         Some(known.unwrap_or_else(|| self.add(key, entry(), None)))

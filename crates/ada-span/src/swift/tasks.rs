@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
 
-use crate::NONE;
 use super::executors::Executors;
 use super::type_name::TypeName;
+use crate::NONE;
 use crate::concurrency::{Context, Contexts, LogicalCall, Loss, Losses, Text, Words};
 use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::role::SwiftCall;

@@ -318,13 +318,7 @@ impl ExecutorEntry {
 }
 
 impl Suspension {
-    pub(crate) fn is_consistent(
-        &self,
-        threads: usize,
-        tasks: usize,
-        executors: usize,
-        has: HasContext<'_>,
-    ) -> bool {
+    pub(crate) fn is_consistent(&self, threads: usize, tasks: usize, executors: usize, has: HasContext<'_>) -> bool {
         self.thread.as_usize() < threads
             && (self.executor == NONE || self.executor < executors as u64)
             && self.task < tasks as u64

@@ -9,7 +9,8 @@ use ada_span::task::{TaskKind, TaskResult, TaskRuntime, TaskSpan, WaitKind};
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, TraceProcess, csv, list_page, nanoseconds, with_tables,
+    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, TraceProcess, csv, list_page, nanoseconds,
+    with_tables,
 };
 use crate::exit::{Outcome, say};
 
