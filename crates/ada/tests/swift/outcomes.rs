@@ -50,7 +50,7 @@ fn tasks_that_throw_are_told_with_what_they_threw() {
         assert_eq!(found, truth, "{build:?}");
         for task in story.own() {
             let is_of_runtime = task["error"] == "CancellationError";
-            let module = if is_of_runtime { "_Concurrency" } else { "thrown" };
+            let module = if is_of_runtime { "Swift" } else { "thrown" };
             assert!(task["outcome"] != "threw" || task["error_module"] == module, "{build:?} {task:#}");
             // A cancelled task is cancelled, however it ended.
             assert!(!is_of_runtime || task["status"] == "canceled", "{build:?} {task:#}");
@@ -106,7 +106,7 @@ fn a_main_that_throws_is_told_with_its_error() {
 /// have asked.
 #[test]
 fn missing_events_change_no_outcome() {
-    for options in [&["--ring", "4M"][..], &["--on-full", "drop", "--ring-memory", "1M"], &[]] {
+    for options in [&["--ring", "8M"][..], &["--on-full", "drop", "--ring-memory", "1M"], &[]] {
         let program = build("mixed_ends.swift", Build::Release);
         let folder = tempfile::tempdir().unwrap();
         let mut traced = in_swift();
