@@ -86,7 +86,7 @@ pub(crate) fn take_long(read: Read, sources: &Sources, words: &mut [u64; LONG_TE
     let mut next = [1];
     let ends =
         length < found.len() || syscall::read_bytes(start.wrapping_add(length as u64), &mut next) == 1 && next[0] == 0;
-    is_there.then(|| length as u64 | if ends { 0 } else { GOES_ON })
+    is_there.then_some(length as u64 | if ends { 0 } else { GOES_ON })
 }
 
 /// Whether the program answers for memory that is not there, by a `userfaultfd`: the kernel then waits for the program, which may

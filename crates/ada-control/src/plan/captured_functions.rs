@@ -1,11 +1,9 @@
 //! Of which functions of an image values are captured.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use ada_patch::{AgentPart, ErrnoPlace, Probed};
 use ada_value::Signature;
-
-use crate::plan::probes;
 
 /// What is captured of an image's functions.
 #[derive(Default)]
@@ -13,8 +11,8 @@ pub(crate) struct CapturedFunctions {
     pub(super) by_index: BTreeMap<usize, CapturedFunction>,
     /// Functions without names that wait for others, or wake them.
     pub(super) futexes: BTreeMap<usize, FutexFunction>,
-    /// Functions by which Swift's tasks end.
-    pub(super) completions: BTreeSet<usize>,
+    /// Functions by which Swift's tasks end, with their probes.
+    pub(super) completions: BTreeMap<usize, u32>,
     /// Where the image keeps `errno`, if it is the C library.
     pub(crate) errno: Option<ErrnoPlace>,
     /// How far what a thread ends with is from its thread pointer, if the image is the C library.
@@ -53,13 +51,13 @@ impl CapturedFunctions {
 
     /// The number of the probe of a function that is known by what its code does.
     pub(crate) fn probe_by_code(&self, index: usize) -> Option<u32> {
-        let completion = || self.ends_tasks(index).then(probes::of_task_completion).flatten();
-        self.futexes.get(&index).map(|function| function.probe).or_else(completion)
+        let futex = self.futexes.get(&index).map(|function| function.probe);
+        futex.or_else(|| self.completions.get(&index).copied())
     }
 
     /// Whether a function is one by which Swift's tasks end.
     pub(crate) fn ends_tasks(&self, index: usize) -> bool {
-        self.completions.contains(&index)
+        self.completions.contains_key(&index)
     }
 
     /// What a function without a name is called for what its code does.

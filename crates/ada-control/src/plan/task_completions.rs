@@ -1,6 +1,6 @@
 //! The functions without names by which Swift's tasks end, found by the code that puts their addresses into new tasks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use ada_event::ImageOffset;
@@ -8,13 +8,20 @@ use ada_image::{FunctionTable, Image};
 use ada_patch::ErrorUse;
 
 use crate::plan::image_file::ImageFile;
+use crate::plan::probes;
 
 /// The runtime's functions that make tasks: one calls the other.
 const CREATORS: [&str; 2] = ["swift_task_create_common", "swift_task_create"];
 
-/// Those of a file that are called with what their task has thrown, by index. Others, whose tasks cannot throw, are not among
-/// them: what is in their registers means nothing.
-pub(super) fn task_completions(path: &Path, functions: &FunctionTable) -> BTreeSet<usize> {
+/// Those of a file, by index, with their probe.
+pub(super) fn task_completions(path: &Path, functions: &FunctionTable) -> BTreeMap<usize, u32> {
+    let Some(probe) = probes::of_task_completion() else { return BTreeMap::new() };
+    completions(path, functions).into_iter().map(|index| (index, probe)).collect()
+}
+
+/// Those that are called with what their task has thrown. Others, whose tasks cannot throw, are not among them: what is in
+/// their registers means nothing.
+fn completions(path: &Path, functions: &FunctionTable) -> BTreeSet<usize> {
     let creators: Vec<usize> = CREATORS.iter().filter_map(|name| functions.find(name)).collect();
     if creators.is_empty() {
         return BTreeSet::new();

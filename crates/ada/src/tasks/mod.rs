@@ -5,7 +5,7 @@ mod summary;
 
 use ada_query::FunctionPattern;
 use ada_span::Status;
-use ada_span::task::{TaskKind, TaskResult, TaskRuntime, TaskSpan, WaitKind};
+use ada_span::task::{TaskKind, TaskResult, TaskRuntime, TaskSpan};
 use serde_json::{Value, json};
 
 use crate::analysis::{
@@ -193,19 +193,23 @@ fn result(task: &TaskSpan, process: &TraceProcess) -> String {
     }
 }
 
-/// What a task waited for, and how often: `task 2, sleep`.
+/// What a task waited for, and how often: `task 2, sleep, executor Bank#1`.
 fn waits(line: &Line, opened: &OpenedSession) -> String {
-    let waits = opened.processes()[line.process].suspensions_of(line.task(opened));
-    let mut counts: Vec<(WaitKind, u64)> = Vec::new();
-    for wait in waits {
-        match counts.iter_mut().find(|(kind, _)| *kind == wait.kind()) {
+    let process = &opened.processes()[line.process];
+    let mut counts: Vec<(String, u64)> = Vec::new();
+    for wait in process.suspensions_of(line.task(opened)) {
+        let word = match process.executor(wait.executor) {
+            Some(executor) => format!("{} {}", wait.kind().word(), process.executor_name(executor)),
+            None => wait.kind().word().to_owned(),
+        };
+        match counts.iter_mut().find(|(known, _)| *known == word) {
             Some((_, count)) => *count += 1,
-            None => counts.push((wait.kind(), 1)),
+            None => counts.push((word, 1)),
         }
     }
-    let words = counts.iter().map(|(kind, count)| match count {
-        1 => kind.word().to_owned(),
-        _ => format!("{} {count}", kind.word()),
+    let words = counts.iter().map(|(word, count)| match count {
+        1 => word.clone(),
+        _ => format!("{word} {count}"),
     });
     words.collect::<Vec<_>>().join(", ")
 }

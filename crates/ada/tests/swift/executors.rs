@@ -43,6 +43,11 @@ fn actors_and_executors_have_names() {
             };
             assert!(hops.contains(expected) && hops.len() <= 2, "{build:?} {expected} {hops:?} {task:#}");
         }
+        let table = story.text(&["tasks", "--limit", "0"]);
+        assert!(
+            ["executor MainActor", "executor QueueExecutor"].iter().all(|it| table.contains(it)),
+            "{build:?} {table}"
+        );
         // Nobody gets there without waiting.
         assert!(waited.contains("MainActor") && waited.contains("QueueExecutor"), "{build:?} {waited:?}");
     }
