@@ -94,6 +94,8 @@ pub(crate) struct Tasks {
     threads: Vec<Thread>,
     losses: Losses,
     executors: Executors,
+    /// Whether somebody has asked for a result, and it is not known whose.
+    has_unread_request: bool,
     /// Resumes of continuations that no task waits for.
     pub(crate) orphans: Vec<(ThreadIndex, EventSeq)>,
 }
@@ -229,8 +231,9 @@ impl Tasks {
             }
             SwiftCall::FutureWait => {
                 let awaited = if head == NONE { NONE } else { id_of(head) };
-                if let Some(task) = task {
-                    self.tasks[task as usize].life.span.result_requests += 1;
+                match task {
+                    Some(task) => self.tasks[task as usize].life.span.result_requests += 1,
+                    None => self.has_unread_request = true,
                 }
                 self.waits(call, WaitKind::Task, awaited, resumes_at(call.arguments[2]));
             }
@@ -485,7 +488,7 @@ impl Tasks {
     pub(crate) fn finish(self, options: &ReplayOptions, texts: &mut TextTable) -> (TaskTables, Losses) {
         let mut tables = TaskTables::default();
         // Until the process's end somebody may ask for a result.
-        let is_whole = options.end != ProcessEnd::Alive && !options.is_cut_short;
+        let is_whole = options.end != ProcessEnd::Alive && !options.is_cut_short && !self.has_unread_request;
         for Task { mut life, has_canceled_status, error, .. } in self.tasks {
             if !is_whole || self.losses.since(life.span.create_time.unwrap_or_default()) {
                 life.span.result_requests = NONE;
@@ -693,6 +696,9 @@ mod tests {
         let words = [made[0].error_type, made[0].error_module, made[0].error_case];
         assert_eq!(words.map(|word| texts.texts[word as usize].as_str()), ["Failure", "app", "second"]);
         assert_eq!((made[0].result_requests, made[1].result_requests, made[1].error_type), (1, 0, NONE));
+        // A request that may be for any of them.
+        let (tasks, _) = feed(&[calls[0], calls[1], call(SwiftCall::FutureWait, 0, 80, Words::Nothing)]);
+        assert_eq!(tasks.finish(&OPTIONS, &mut TextTable::default()).0.tasks[0].result_requests, NONE);
     }
 
     #[test]
