@@ -66,7 +66,8 @@ function fill({ reference, details, span, links, function: number }, goTo, toFun
     if (event?.detail) parts.push(registers(title, event, handed));
   }
   for (const [title, items] of [["Caused by", links?.causes], ["Led to", links?.effects], ["Calls", details.callees], ["Before it", details.before], ["After it", details.after],
-    ["Evidence", details.evidence], ["Ran", details.attributes?.runs], ["Waited", details.attributes?.suspensions]]) {
+    ["Evidence", details.evidence], ["Ran", details.attributes?.runs], ["Ran on", details.attributes?.hops],
+    ["Waited", details.attributes?.suspensions]]) {
     if (Array.isArray(items) && items.length > 0) {
       parts.push(el("div", {}, el("h3", {}, `${title} (${items.length})`), items.map((item) => el("div", {}, link(describe(item))))));
     }

@@ -46,6 +46,7 @@ mod stack_records;
 mod stacks;
 mod state_claims;
 mod stretch;
+mod swift_types;
 pub mod syscall;
 pub mod threads;
 mod waits;

@@ -2,8 +2,8 @@
 
 use ada_ring::arch::{RETURN_POPS, SavedRegisters};
 use ada_ring::chunk::{IS_EXITING, is_past_end};
-use ada_ring::detail::{CALL, RETURN};
-use ada_ring::probe::{BASES, BASES_AT_CALL, Base, PROBE_WORDS, RawProbe, Role, UNREADABLE};
+use ada_ring::detail::{CALL, MORE, RETURN};
+use ada_ring::probe::{BASES, BASES_AT_CALL, Base, Extent, LONG_TEXT, PROBE_WORDS, RawProbe, Read, Role, UNREADABLE};
 use ada_ring::record::{IS_PROBED, RecordKind};
 use ada_ring::shadow_frame::FRAME_KEEPS_RESULT;
 use ada_ring::state::{PROBE_CALLS, ProbeCall};
@@ -75,6 +75,7 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
         bases[Base::Slot as usize] = slot as u64;
         [bases[Base::GoArgument1 as usize], bases[Base::GoArgument2 as usize]] = arch::go_arguments(saved);
         bases[Base::FramePointer as usize] = saved.frame_pointer();
+        bases[Base::SwiftSelf as usize] = arch::swift_self(saved);
         let detail = RawDetail {
             function: (*record).function,
             registers: arch::call_registers(saved).words(),
@@ -269,7 +270,7 @@ fn has_role(probe: u64, role: Role) -> bool {
     pool().control().probes.get(probe as usize).is_some_and(|probe| probe.has_role(role))
 }
 
-/// Writes a record to the probes' lane and gives its time.
+/// Keeps what a probe reads, and gives the time of its record.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
@@ -281,18 +282,69 @@ unsafe fn keep(
     detail: RawDetail,
     context: [u64; 4],
 ) -> u64 {
-    let mut words = [UNREADABLE; PROBE_WORDS];
-    let mut count = 0;
+    let mut record = RawProbe { detail, context, count: 0, words: [UNREADABLE; PROBE_WORDS] };
+    let (mut count, mut long) = (0, None);
     if let Some(probe) = pool().control().probes.get(probe as usize) {
         for read in probe.reads(mark == RETURN) {
             let end = count + read.count();
             if end > PROBE_WORDS {
                 break;
             }
-            reads::take(read, sources, &mut words[count..end]);
+            if read.extent() == Extent::LongText {
+                long = Some((read, count));
+            } else {
+                reads::take(read, sources, &mut record.words[count..end]);
+            }
             count = end;
         }
     }
+    record.count = count as u64;
+    // SAFETY: the caller's promise.
+    unsafe {
+        match long {
+            Some((read, at)) => keep_long(state, mark, sources, &mut record, (read, at)),
+            None => write(state, mark, &record, None),
+        }
+    }
+}
+
+/// Writes a record whose last read is a long text: its length is the word at `at`, and its bytes fill the rest of the record, and
+/// others behind it.
+///
+/// # Safety
+/// As [`keep`].
+#[inline(never)]
+unsafe fn keep_long(
+    state: *mut ThreadState,
+    mark: u32,
+    sources: &Sources,
+    record: &mut RawProbe,
+    (read, at): (Read, usize),
+) -> u64 {
+    let mut text = [0; LONG_TEXT / 8];
+    let length = reads::take_long(read, sources, &mut text);
+    let bytes = length.map_or(0, |length| length as u32 as usize);
+    let text = &text[..bytes.div_ceil(8).min(text.len())];
+    let (first, rest) = text.split_at(text.len().min(PROBE_WORDS - at - 1));
+    record.words[at] = length.unwrap_or(UNREADABLE);
+    record.words[at + 1..][..first.len()].copy_from_slice(first);
+    record.count += text.len() as u64;
+    // SAFETY: the caller's promise.
+    let time = unsafe { write(state, mark, record, None) };
+    for part in rest.chunks(PROBE_WORDS) {
+        record.count = part.len() as u64;
+        record.words[..part.len()].copy_from_slice(part);
+        // SAFETY: the caller's promise.
+        unsafe { write(state, MORE, record, Some(time)) };
+    }
+    time
+}
+
+/// Writes a record to the probes' lane and gives its time, which is now unless it is given.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+unsafe fn write(state: *mut ThreadState, mark: u32, record: &RawProbe, time: Option<u64>) -> u64 {
     // SAFETY: the caller's promise; a reserved record belongs to its thread until it is marked.
     unsafe {
         let position = AtomicU64::from_ptr(&raw mut (*state).probe_position);
@@ -301,15 +353,10 @@ unsafe fn keep(
             reserved = details::reserve_in_lane(state, Lane::Probe);
         }
         // Read last, so that the time is the event's own and no other's.
-        let time = arch::clock();
-        let record = reserved as *mut RawProbe;
-        record.write(RawProbe {
-            detail: RawDetail { mark: 0, tsc: time, ..detail },
-            context,
-            count: count as u64,
-            words,
-        });
-        AtomicU32::from_ptr(&raw mut (*record).detail.mark).store(mark, Ordering::Release);
+        let time = time.unwrap_or_else(arch::clock);
+        let place = reserved as *mut RawProbe;
+        place.write(RawProbe { detail: RawDetail { mark: 0, tsc: time, ..record.detail }, ..*record });
+        AtomicU32::from_ptr(&raw mut (*place).detail.mark).store(mark, Ordering::Release);
         time
     }
 }

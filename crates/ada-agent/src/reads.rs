@@ -1,11 +1,11 @@
 //! What a probe reads from memory, which may not be there.
 
-use ada_ring::probe::{BASES, Base, Extent, GOES_ON, Read, VECTORS};
+use ada_ring::probe::{BASES, Base, Extent, GOES_ON, LONG_TEXT, Read, VECTORS};
 use core::sync::atomic::Ordering;
 
 use crate::config::{Item, get};
 use crate::memory::process_block;
-use crate::syscall;
+use crate::{swift_types, syscall};
 
 /// Words of the stack in which callers are looked for.
 const CALLERS_STACK: usize = 192;
@@ -37,7 +37,14 @@ pub(crate) fn take(read: Read, sources: &Sources, words: &mut [u64]) {
     if !is_own && read.extent() != Extent::Value && are_faults_watched() {
         return;
     }
-    let start = bases.get(read.base()).map_or(0, |base| base.wrapping_add_signed(first));
+    let base = bases.get(read.base()).copied().unwrap_or(0);
+    let start = base.wrapping_add_signed(first);
+    if read.extent() == Extent::SwiftType {
+        if let Some(metadata) = syscall::read_word(start) {
+            swift_types::take(metadata, second.map(|value| base.wrapping_add_signed(value)), words);
+        }
+        return;
+    }
     let start = match second {
         None => Some(start),
         Some(second) => syscall::read_word(start).map(|pointer| pointer.wrapping_add_signed(second)),
@@ -47,7 +54,7 @@ pub(crate) fn take(read: Read, sources: &Sources, words: &mut [u64]) {
         Extent::Words => drop(syscall::read_words(start, words)),
         Extent::Value => *length = start,
         Extent::Callers => read_callers(start, words),
-        Extent::Vector(_) => {}
+        Extent::Vector(_) | Extent::SwiftType | Extent::LongText => {}
         Extent::Text => {
             let (is_there, found) = read_into(start, content, usize::MAX);
             let end = found.iter().position(|byte| *byte == 0);
@@ -65,6 +72,21 @@ pub(crate) fn take(read: Read, sources: &Sources, words: &mut [u64]) {
             }
         }
     }
+}
+
+/// Reads the text of a long read, and its length as that of [`Extent::Text`]. None where there is none.
+pub(crate) fn take_long(read: Read, sources: &Sources, words: &mut [u64; LONG_TEXT / 8]) -> Option<u64> {
+    if are_faults_watched() {
+        return None;
+    }
+    let start = sources.bases.get(read.base())?.wrapping_add_signed(read.steps().0);
+    let (is_there, found) = read_into(start, words, usize::MAX);
+    let length = found.iter().position(|byte| *byte == 0).unwrap_or(found.len());
+    // A text that has just room ends with the byte behind it.
+    let mut next = [1];
+    let ends =
+        length < found.len() || syscall::read_bytes(start.wrapping_add(length as u64), &mut next) == 1 && next[0] == 0;
+    is_there.then_some(length as u64 | if ends { 0 } else { GOES_ON })
 }
 
 /// Whether the program answers for memory that is not there, by a `userfaultfd`: the kernel then waits for the program, which may
@@ -134,6 +156,23 @@ mod tests {
         assert_eq!(read(3)[2].to_le_bytes(), *b" text\0\0\0");
         assert_eq!(read(2)[..2], [8 | GOES_ON, u64::from_le_bytes(*b"a longer")]);
         assert_eq!(words_of(Read::text(Base::Argument1, 3), bases(16, 0)), [UNREADABLE; 3]);
+    }
+
+    #[test]
+    fn a_long_text_has_its_length_and_its_end() {
+        let mut words = [0; LONG_TEXT / 8];
+        let mut text = [b'x'; LONG_TEXT + 2];
+        let mut read = |text: &[u8]| {
+            let sources = Sources { bases: bases(text.as_ptr() as u64, 0), vectors: None };
+            take_long(Read::long_text(Base::Argument1), &sources, &mut words)
+        };
+        assert_eq!(read(&text), Some(LONG_TEXT as u64 | GOES_ON));
+        text[LONG_TEXT] = 0;
+        assert_eq!(read(&text), Some(LONG_TEXT as u64));
+        text[700] = 0;
+        assert_eq!(read(&text), Some(700));
+        let nowhere = Sources { bases: bases(16, 0), vectors: None };
+        assert_eq!(take_long(Read::long_text(Base::Argument1), &nowhere, &mut words), None);
     }
 
     #[test]

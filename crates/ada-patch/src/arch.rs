@@ -8,4 +8,6 @@ pub(crate) use crate::x86_64::{
     relocate, short_jump, stack_check, stack_check_bytes, stub_bytes,
 };
 #[cfg(target_arch = "x86_64")]
-pub use crate::x86_64::{CodeFacts, Displaced, Relays, errno_place, futex_call, thread_result_distance};
+pub use crate::x86_64::{
+    CodeFacts, Displaced, Relays, addresses_taken, errno_place, error_use, futex_call, thread_result_distance,
+};

@@ -19,6 +19,7 @@ mod arena;
 mod code_scan;
 mod displaced_exit;
 mod errno_place;
+mod error_use;
 mod exits;
 mod futex_call;
 mod go_rules;
@@ -39,11 +40,14 @@ pub mod verdict;
 mod x86_64;
 
 pub use ada_ring::AgentEntries;
-pub use arch::{CodeFacts, Displaced, Relays, errno_place, futex_call, thread_result_distance};
+pub use arch::{
+    CodeFacts, Displaced, Relays, addresses_taken, errno_place, error_use, futex_call, thread_result_distance,
+};
 pub use arena::{Arena, ArenaError};
 pub use code_scan::CodeScan;
 pub use displaced_exit::DisplacedExit;
 pub use errno_place::ErrnoPlace;
+pub use error_use::ErrorUse;
 pub use exits::ExitPlan;
 pub use futex_call::FutexCall;
 pub use hook_site::{CopiedCode, HookSite, PATCH_BYTES, Patch};

@@ -9,7 +9,7 @@ use crate::arch::{CallRegisters, VECTOR_BYTES};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct RawDetail {
-    /// [`CALL`] or [`RETURN`]; 0 means that the record is reserved and not written yet.
+    /// [`CALL`], [`RETURN`] or [`MORE`]; 0 means that the record is reserved and not written yet.
     pub mark: u32,
     /// The function's number in its process.
     pub function: u32,
@@ -31,6 +31,8 @@ pub struct RawDetail {
 pub const CALL: u32 = 1;
 /// The mark of a return.
 pub const RETURN: u32 = 2;
+/// The mark of words that the probe's record before has no room for.
+pub const MORE: u32 = 3;
 
 /// The largest stack window.
 pub const MAX_WINDOW: usize = 512;

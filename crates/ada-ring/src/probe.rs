@@ -38,10 +38,12 @@ pub enum Base {
     GoArgument2 = 12,
     /// The caller's frame pointer.
     FramePointer = 13,
+    /// Where Swift's functions have their `self`, and those that go on after an `await` the error that it threw.
+    SwiftSelf = 14,
 }
 
 /// How many bases there are.
-pub const BASES: usize = Base::FramePointer as usize + 1;
+pub const BASES: usize = Base::SwiftSelf as usize + 1;
 /// How many of them are known at the call already: all before the result.
 pub const BASES_AT_CALL: usize = Base::Result as usize;
 
@@ -60,6 +62,10 @@ pub enum Extent {
     Callers,
     /// The low half of the vector register of this number: see [`Read::vector`].
     Vector(usize),
+    /// The names of an object's type: see [`Read::swift_type`].
+    SwiftType,
+    /// More bytes up to the first zero than a record has room for: see [`Read::long_text`].
+    LongText,
 }
 
 /// How a function says that it has failed.
@@ -85,6 +91,8 @@ const IS_BYTES: u64 = 1 << 61;
 const IS_VALUE: u64 = 1 << 60;
 const IS_CALLERS: u64 = 1 << 59;
 const IS_VECTOR: u64 = 1 << 58;
+const IS_SWIFT_TYPE: u64 = 1 << 57;
+const IS_LONG: u64 = 1 << 56;
 /// Where the number of the base is that has the length.
 const LENGTH_SHIFT: u32 = 48;
 
@@ -109,6 +117,7 @@ impl Base {
             Base::GoArgument1,
             Base::GoArgument2,
             Base::FramePointer,
+            Base::SwiftSelf,
         ];
         if number < BASES { Some(ALL[number]) } else { None }
     }
@@ -190,6 +199,25 @@ impl Read {
         Self(IS_READ | IS_VECTOR | number as u64 | 1 << 8)
     }
 
+    /// The type of a Swift object at `base`, whose metadata is the word at `metadata`. The first of the words is the metadata's
+    /// address, the second how many bytes follow, with [`GOES_ON`] where a name had no room. The rest are texts with zeros
+    /// behind them: the case of the enum at `value`, empty where it is none or not known; the type's name; and the names of
+    /// what it is declared in, from the inside out, of which the last is its module.
+    pub const fn swift_type(base: Base, metadata: i16, value: Option<i16>, words: u8) -> Self {
+        assert!(words > 2);
+        let value = match value {
+            Some(value) => value,
+            None => NO_STEP,
+        };
+        Self(Self::through(base, metadata, value, words).0 | IS_SWIFT_TYPE)
+    }
+
+    /// The text at `base`, up to a zero or [`LONG_TEXT`] bytes. The word is its length, as that of a text; the bytes follow the
+    /// words of all reads, so that it has to be the last.
+    pub const fn long_text(base: Base) -> Self {
+        Self(Self::words(base, 0, 1).0 | IS_LONG)
+    }
+
     /// A read that was packed before; none where the number is not one.
     pub const fn from_packed(packed: u64) -> Option<Self> {
         let read = Self(packed);
@@ -208,6 +236,10 @@ impl Read {
             Extent::Callers
         } else if self.0 & IS_VECTOR != 0 {
             Extent::Vector(self.base())
+        } else if self.0 & IS_SWIFT_TYPE != 0 {
+            Extent::SwiftType
+        } else if self.0 & IS_LONG != 0 {
+            Extent::LongText
         } else {
             Extent::Words
         }
@@ -248,6 +280,8 @@ pub const READS: usize = 6;
 pub const MAX_PROBES: usize = 2048;
 /// How many words a probe keeps, at most, at each end of a call.
 pub const PROBE_WORDS: usize = 24;
+/// How many bytes a long text has at most.
+pub const LONG_TEXT: usize = 1024;
 /// What a word reads as that is not mapped.
 pub const UNREADABLE: u64 = u64::MAX;
 
@@ -311,7 +345,8 @@ pub struct RawProbe {
     pub detail: RawDetail,
     /// On a call r10, r12, r13, r14; on a return rcx, r8, r12, r13.
     pub context: [u64; 4],
-    /// How many words follow.
+    /// How many words there are: what is more than [`PROBE_WORDS`] is in records of the same time behind this one, which are
+    /// marked as [`crate::detail::MORE`].
     pub count: u64,
     /// What was read, read by read; the words of a read that failed are [`UNREADABLE`].
     pub words: [u64; PROBE_WORDS],
@@ -353,6 +388,10 @@ mod tests {
         );
         assert!(Read::errno(Failed::NoPointer).is_due(0) && !Read::errno(Failed::MinusOne64).is_due(0));
         assert!(plain.is_due(0) && bytes.is_due(0));
+        let error = Read::swift_type(Base::SwiftSelf, 0x10, Some(0x20), 21);
+        assert_eq!((error.steps(), error.extent()), ((0x10, Some(0x20)), Extent::SwiftType));
+        assert_eq!(Read::swift_type(Base::Argument1, 0, None, 21).steps(), (0, None));
+        assert_eq!(Read::long_text(Base::Argument1).extent(), Extent::LongText);
         let vector = Read::vector(7);
         assert_eq!(
             (vector.count(), vector.extent(), Read::from_packed(vector.packed())),

@@ -15,6 +15,13 @@ impl Encoder {
         self
     }
 
+    /// The length, then the bytes.
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+        self.u64(text.len() as u64);
+        self.0.extend(text.as_bytes());
+        self
+    }
+
     /// The length, then each.
     pub(crate) fn list<T>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T)) {
         self.u64(items.len() as u64);
@@ -36,6 +43,14 @@ impl Decoder<'_> {
         let (first, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u32::from_le_bytes(*first))
+    }
+
+    /// What [`Encoder::text`] wrote.
+    pub(crate) fn text(&mut self) -> Option<String> {
+        let length = usize::try_from(self.u64()?).ok()?;
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        String::from_utf8(text.to_vec()).ok()
     }
 
     /// What [`Encoder::list`] wrote. Nothing is allocated by the stated length, which may be anything.

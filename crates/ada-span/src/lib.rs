@@ -36,6 +36,7 @@ pub mod state;
 mod swift;
 pub mod table;
 pub mod task;
+mod text_table;
 mod thread_index;
 pub mod wait;
 mod word_enum;

@@ -8,8 +8,14 @@ mod run;
 
 #[path = "swift/dispatch.rs"]
 mod dispatch;
+#[path = "swift/executors.rs"]
+mod executors;
+#[path = "swift/labels.rs"]
+mod labels;
 #[path = "swift/missing.rs"]
 mod missing;
+#[path = "swift/outcomes.rs"]
+mod outcomes;
 #[path = "swift/story.rs"]
 mod story;
 #[path = "swift/stress.rs"]

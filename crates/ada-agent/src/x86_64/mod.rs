@@ -12,6 +12,7 @@ mod trap;
 
 pub(crate) use probed_registers::{
     bases_at_call, call_context, call_registers, go_arguments, return_context, return_registers, saved_vectors,
+    swift_self,
 };
 pub(crate) use registers::{clock, current_state, owner_mark, set_current_state, thread_pointer};
 pub(crate) use saved_contexts::{

@@ -16,6 +16,11 @@ pub(crate) fn go_arguments(saved: &SavedRegisters) -> [u64; 2] {
     [saved.stub.rax, saved.rbx]
 }
 
+/// Where Swift has `self`, and errors of asynchronous functions.
+pub(crate) fn swift_self(saved: &SavedRegisters) -> u64 {
+    saved.r13
+}
+
 pub(crate) fn call_registers(saved: &SavedRegisters) -> CallRegisters {
     let &SavedRegisters { rdi, rsi, r8, r9, ref stub, .. } = saved;
     CallRegisters { rdi, rsi, rdx: stub.rdx, rcx: stub.rcx, r8, r9, rax: stub.rax }

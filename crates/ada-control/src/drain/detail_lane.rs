@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
+use ada_ring::probe::{LONG_TEXT, RawProbe};
 use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, Lane, Pool, RECORDS_END, RawDetail};
 
 use crate::arch::captured::Captured;
@@ -14,6 +15,9 @@ use crate::drain::gap_log::Wait;
 /// How many of a thread's newest events are remembered, so that kept detail can be linked to them: more than two chunks
 /// of detail hold.
 pub(crate) const REMEMBERED: usize = 8192;
+
+/// Bytes of a record with all the words that belong to it.
+const LONGEST: usize = RawProbe::SIZE + LONG_TEXT;
 
 /// Detail of one thread that is on its way to its events.
 #[derive(Default)]
@@ -48,6 +52,16 @@ struct Waiting {
 impl Waiting {
     fn push(&mut self, record: &[u8]) {
         let start = self.bytes.len();
+        if let Some(words) = Captured::new(record).more_words() {
+            let tsc = Captured::new(record).tsc();
+            // Where the record before is gone, nobody knows what they belong to; and no text is longer than that.
+            let is_its = |it: &&mut (u64, Range<usize>)| it.0 == tsc && it.1.end == start && it.1.len() < LONGEST;
+            if let Some((_, range)) = self.ranges.last_mut().filter(is_its) {
+                self.bytes.extend_from_slice(words);
+                range.end = self.bytes.len();
+            }
+            return;
+        }
         self.bytes.extend_from_slice(record);
         self.ranges.push((Captured::new(record).tsc(), start..self.bytes.len()));
     }
@@ -315,10 +329,50 @@ pub(crate) fn give_memory_back(pool: &Pool, chunk: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use ada_event::FunctionId;
+    use ada_format::atf::Payload;
+    use ada_ring::detail::{CALL, MORE};
+    use ada_ring::probe::PROBE_WORDS;
     use ada_ring::{DetailMode, OnFull};
 
     use super::*;
     use crate::install::shared_memory::SharedMemory;
+
+    fn record(mark: u32, tsc: u64, count: u64, word: u64) -> Vec<u8> {
+        let mut bytes = vec![0; RawProbe::SIZE];
+        for (at, value) in [
+            (offset_of!(RawDetail, mark), mark.into()),
+            (offset_of!(RawDetail, tsc), tsc),
+            (offset_of!(RawProbe, count), count),
+            (offset_of!(RawProbe, words), word),
+        ] {
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        bytes
+    }
+
+    #[test]
+    fn words_that_had_no_room_join_the_record_before() {
+        let mut waiting = Waiting::default();
+        // Words whose record is gone, a record with more, and words of another time.
+        for (mark, tsc, count, word) in
+            [(MORE, 5, 1, 50), (CALL, 6, PROBE_WORDS as u64 + 2, 60), (MORE, 6, 2, 61), (MORE, 7, 1, 70)]
+        {
+            waiting.push(&record(mark, tsc, count, word));
+        }
+        waiting.push(&record(CALL, 8, 1, 80));
+        waiting.sort();
+        // They are moved as one.
+        waiting.forget_until(5);
+        let words = |payload: Payload<'_>| match payload {
+            Payload::X86Call(call) => call.probes.map(|it| it.values().collect::<Vec<u64>>()),
+            _ => None,
+        };
+        let long = waiting.take(6).and_then(|it| words(it.probe_payload(FunctionId(1)))).unwrap();
+        assert_eq!((long.len(), long[0], long[PROBE_WORDS]), (PROBE_WORDS + 2, 60, 61));
+        assert_eq!(waiting.take(8).and_then(|it| words(it.probe_payload(FunctionId(1)))), Some(vec![80]));
+        assert!(waiting.take(5).is_none() && waiting.take(7).is_none());
+    }
 
     #[test]
     fn chunks_of_an_earlier_program_come_first() {

@@ -79,7 +79,7 @@ fn fill(
     let is_glibc = file_name.is_some_and(|name| ada_value::is_c_library(&name) && !name.contains("musl"));
     let mut sites = Vec::with_capacity(image.plans.len());
     for ((index, plan), originals) in image.plans.iter().zip(&image.originals) {
-        let of_runtime = || probes::number_of(&image.functions, *index).or_else(|| captured.futex_probe(*index));
+        let of_runtime = || probes::number_of(&image.functions, *index).or_else(|| captured.probe_by_code(*index));
         let probe = captured.probed(*index).or_else(|| of_runtime().map(|number| probes::probed(number, is_glibc)));
         match arena.add(&plan.at_bias(image.bias), *index, first_function + *index as u32, probe) {
             Ok(site) => {

@@ -257,5 +257,6 @@ fn is_switchable(hooked: &HookedPrograms, function: FunctionId) -> bool {
     module.is_some_and(|module| {
         !matches!(module.verdicts.get(index), None | Some(Verdict::Skipped(_)))
             && probes::number_of(&module.functions, index).is_none()
+            && !module.captured.ends_tasks(index)
     })
 }

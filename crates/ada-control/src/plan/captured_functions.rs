@@ -11,6 +11,8 @@ pub(crate) struct CapturedFunctions {
     pub(super) by_index: BTreeMap<usize, CapturedFunction>,
     /// Functions without names that wait for others, or wake them.
     pub(super) futexes: BTreeMap<usize, FutexFunction>,
+    /// Functions by which Swift's tasks end, with their probes.
+    pub(super) completions: BTreeMap<usize, u32>,
     /// Where the image keeps `errno`, if it is the C library.
     pub(crate) errno: Option<ErrnoPlace>,
     /// How far what a thread ends with is from its thread pointer, if the image is the C library.
@@ -50,9 +52,15 @@ impl CapturedFunctions {
         self.by_index.get(&index).map(CapturedFunction::probed)
     }
 
-    /// The number of the probe of a function that is known by what its code does to a futex.
-    pub(crate) fn futex_probe(&self, index: usize) -> Option<u32> {
-        self.futexes.get(&index).map(|function| function.probe)
+    /// The number of the probe of a function that is known by what its code does.
+    pub(crate) fn probe_by_code(&self, index: usize) -> Option<u32> {
+        let futex = self.futexes.get(&index).map(|function| function.probe);
+        futex.or_else(|| self.completions.get(&index).copied())
+    }
+
+    /// Whether a function is one by which Swift's tasks end.
+    pub(crate) fn ends_tasks(&self, index: usize) -> bool {
+        self.completions.contains_key(&index)
     }
 
     /// What a function without a name is called for what its code does.

@@ -12,4 +12,5 @@ pub(crate) mod planned_image;
 pub(crate) mod probes;
 pub(crate) mod relied_on;
 pub(crate) mod suspicion;
+mod task_completions;
 pub(crate) mod values;

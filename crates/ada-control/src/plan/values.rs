@@ -19,6 +19,7 @@ use crate::plan::captured_functions::{CapturedFunction, CapturedFunctions};
 use crate::plan::futex_functions::futex_functions;
 use crate::plan::image_file::ImageFile;
 use crate::plan::planned_image::separate_debug_file;
+use crate::plan::task_completions::task_completions;
 use crate::plan::{declared, probes};
 
 /// What a session captures.
@@ -76,16 +77,18 @@ impl Values {
         functions: &FunctionTable,
     ) -> CapturedFunctions {
         let futexes = futex_functions(path, functions);
+        let completions = task_completions(path, functions);
         let thread_result = thread_result_distance(path, functions);
         if self.choice == CapturedValues::None {
-            return CapturedFunctions { futexes, thread_result, ..CapturedFunctions::default() };
+            return CapturedFunctions { futexes, completions, thread_result, ..CapturedFunctions::default() };
         }
         if is_c_library(&file_name(path)) {
             let known = (0..functions.len()).filter_map(|index| Some((index, self.known(functions, index)?)));
             let errno = errno_place(path, functions);
-            return CapturedFunctions { by_index: known.collect(), futexes, errno, thread_result };
+            return CapturedFunctions { by_index: known.collect(), futexes, completions, errno, thread_result };
         }
-        CapturedFunctions { by_index: self.declared(path, build_id, functions), futexes, errno: None, thread_result }
+        let by_index = self.declared(path, build_id, functions);
+        CapturedFunctions { by_index, futexes, completions, errno: None, thread_result }
     }
 
     /// A function of the C library.

@@ -3,7 +3,7 @@
 use std::mem::offset_of;
 
 use ada_event::{FunctionId, RuntimeAddr};
-use ada_format::atf::{DetailType, Payload, Probes, X86Call, X86Captured, X86Return};
+use ada_format::atf::{DetailType, MAX_PROBES, Payload, Probes, X86Call, X86Captured, X86Return};
 use ada_ring::arch::{CallRegisters, ReturnRegisters};
 use ada_ring::detail::{self, DetailShape, RawDetail};
 use ada_ring::probe::{PROBE_WORDS, RawProbe};
@@ -26,6 +26,17 @@ impl<'a> Captured<'a> {
 
     fn mark(&self) -> u32 {
         self.word(offset_of!(RawDetail, mark)) as u32
+    }
+
+    /// Of a record that only goes on with the one before: its words.
+    pub(crate) fn more_words(&self) -> Option<&'a [u8]> {
+        const WORDS: usize = offset_of!(RawProbe, words);
+        // Records of other lanes are shorter, and none of them has this mark.
+        if self.mark() != detail::MORE || self.bytes.len() < RawProbe::SIZE {
+            return None;
+        }
+        let count = (self.word(offset_of!(RawProbe, count)) as usize).min(PROBE_WORDS);
+        self.bytes.get(WORDS..WORDS + 8 * count)
     }
 
     /// The register at an offset of [`CallRegisters`] or [`ReturnRegisters`].
@@ -71,8 +82,9 @@ impl<'a> Captured<'a> {
     pub(crate) fn probe_payload(&self, function: FunctionId) -> Payload<'a> {
         const WORDS: usize = offset_of!(RawProbe, words);
         let context = Some(std::array::from_fn(|number| self.word(offset_of!(RawProbe, context) + 8 * number)));
-        let count = (self.word(offset_of!(RawProbe, count)) as usize).min(PROBE_WORDS);
-        let (words, _) = self.bytes[WORDS..WORDS + 8 * count].as_chunks();
+        let (words, _) = self.bytes[WORDS..].as_chunks();
+        let count = (self.word(offset_of!(RawProbe, count)) as usize).min(words.len()).min(MAX_PROBES);
+        let words = &words[..count];
         let probes = (count > 0).then(|| Probes::from_le_bytes(words));
         match self.payload(function, &DetailShape::default()) {
             Payload::X86Call(call) => Payload::X86Call(X86Call { context, probes, stack: &[], ..call }),

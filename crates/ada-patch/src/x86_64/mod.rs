@@ -16,6 +16,7 @@ mod relays;
 mod site;
 mod stack_check;
 mod stub;
+mod task_completion;
 mod thread_result;
 
 pub use code_facts::CodeFacts;
@@ -34,6 +35,7 @@ pub use relays::Relays;
 pub(crate) use site::{Site, stack_check};
 pub(crate) use stack_check::{branch_targets, leaves_by_jump, stack_check_bytes};
 pub(crate) use stub::{External, SharedCode, StubTemplate, stub_bytes};
+pub use task_completion::{addresses_taken, error_use};
 pub use thread_result::thread_result_distance;
 
 /// Why code could not be assembled.

@@ -67,6 +67,7 @@ pub fn advice(finding: &Finding) -> Advice {
         ),
         "never_left" => ("Leave the group on every path that enters it.", "ada queues".to_owned()),
         "failed_calls" => ("Look at what it was called with, and whether its failure is dealt with.", show()),
+        "ignored_error" => ("Await the task's result, or catch the error inside it.", show()),
         "leaked_continuation" => ("Resume the continuation on every path, or it waits for ever.", show()),
         "unmatched" => (
             "Look at what these calls have in common.",
@@ -79,7 +80,7 @@ pub fn advice(finding: &Finding) -> Advice {
 
 fn certainty(finding: &Finding) -> &'static str {
     match finding.kind {
-        "crash" | "panic" | "uncaught_exception" | "deadlock" => "certain",
+        "crash" | "panic" | "uncaught_exception" | "deadlock" | "ignored_error" => "certain",
         // Pools wait for work until the end; nobody waits for a lock by design.
         "hang" if finding.facts["waits_for"] == "a lock" => "certain",
         "failed_calls" if finding.score >= 40.0 => "likely",

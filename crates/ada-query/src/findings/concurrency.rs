@@ -1,4 +1,4 @@
-//! Tasks that were never resumed, and dispatch groups that were never left.
+//! Tasks that were never resumed, or whose errors nobody has seen, and dispatch groups that were never left.
 
 use ada_span::gcd::GroupEntry;
 use ada_span::task::{TaskRuntime, WaitKind};
@@ -12,7 +12,27 @@ use crate::trace::Target;
 pub(super) fn find(about: &About<'_>) -> Vec<Finding> {
     let mut found = never_resumed(about);
     found.extend(never_left(about));
+    found.extend(ignored_errors(about));
     found
+}
+
+/// Errors that nobody will ever see: those of tasks whose results nobody has asked for.
+fn ignored_errors(about: &About<'_>) -> Vec<Finding> {
+    let tasks = &about.process.tables.meta().tasks;
+    let finding = |index: usize| {
+        let task = &tasks[index];
+        let name = Span { process: about.number, kind: SpanKind::Task(index) }.name(about.trace);
+        let error = about.process.thrown(task);
+        let what = error.as_deref().unwrap_or("an error");
+        let title = format!("task {} ({name}) ended by throwing {what}; nobody asked for its result", task.id);
+        let rationale = "The error is lost: whoever needs what the task was to do does not hear that it was not done.";
+        let mut finding = about.finding("ignored_error", 50.0, title, rationale);
+        finding.function = Some(name);
+        finding.evidence = vec![about.process.refer(Target::Task(task.id))];
+        finding.facts = json!({ "task_id": task.id, "error": error, "end_ns": task.end.0 });
+        finding
+    };
+    about.trace.ignored_errors(about.process).into_iter().map(finding).collect()
 }
 
 fn never_resumed(about: &About<'_>) -> Vec<Finding> {

@@ -45,7 +45,7 @@ use survey::Survey;
 pub struct Finding {
     /// What kind: crash, uncaught_exception, panic, terminated, deadlock, lost_wakeup, lock_held_asleep, lock_inversion, hang,
     /// long_wait, leak,
-    /// slow_outlier, hot_function, growing_cost, unmatched, never_joined, never_resumed, leaked_continuation, leaked_goroutines, never_left,
+    /// slow_outlier, hot_function, growing_cost, unmatched, never_joined, never_resumed, leaked_continuation, ignored_error, leaked_goroutines, never_left,
     /// failed_calls, recursion or hot_tiny_function.
     pub kind: &'static str,
     /// How much it matters, from 0 to 100.

@@ -27,9 +27,9 @@ const WORDS: [(&[&str], &[&str]); 8] = [
     (&["crash", "segv", "segfault", "signal", "abort", "core", "die", "kill", "fault"], &["crash", "recursion"]),
     (
         &["fail", "error", "errno", "denied", "permission", "refuse", "connect", "missing", "file", "open", "network"],
-        &["failed_calls"],
+        &["failed_calls", "ignored_error"],
     ),
-    (&["exception", "throw", "panic", "unwind", "catch"], &["unmatched", "crash"]),
+    (&["exception", "throw", "panic", "unwind", "catch"], &["unmatched", "ignored_error", "crash"]),
     (&["recurs", "overflow", "deep", "stack"], &["recursion", "crash"]),
     (&["cpu", "hot", "busy", "overhead", "burn"], &["growing_cost", "hot_function", "hot_tiny_function"]),
 ];

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ada_event::EventSeq;
-use ada_span::gcd::{BlockSpan, How, QueueEntry};
+use ada_span::gcd::{BlockSpan, How};
 use serde_json::{Map, Value};
 
 use super::runtime_span::{Basics, RuntimeSpan, hex};
@@ -76,7 +76,7 @@ impl RuntimeSpan for BlockSpan {
         put("queue_id", known(self.queue).map(|queue| queue + 1).into());
         let entry = meta.queues.get(self.queue as usize);
         put("queue_target", entry.and_then(|entry| process.queue_name(entry.target)).into());
-        put("qos", entry.and_then(QueueEntry::qos).into());
+        put("qos", entry.and_then(|entry| entry.qos(&meta.texts)).into());
         put("block", known(self.block).map_or(Value::Null, hex));
         put("group", meta.groups.get(self.group as usize).map_or(Value::Null, |group| hex(group.address.0)));
         put("submit_ns", self.submit_time.0.into());

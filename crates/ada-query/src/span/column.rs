@@ -199,6 +199,12 @@ span_columns! {
     Blocked: Integer, plain, Everywhere, "blocked_ns", needs [OpenSeq Start Duration],
         "how long it waited, until it ran again",
         |it| it.in_state(ThreadState::Blocked);
+    TaskOutcome: Text, plain, Tables, "outcome", needs [],
+        "of a task of Swift that has ended: returned or threw; null where that is not known, and of all else",
+        |it| SpanValue::maybe_text(it.span.task_outcome());
+    TaskError: Text, plain, Tables, "error", needs [],
+        "what a task has thrown: its type, with the case of an enum",
+        |it| SpanValue::maybe_text(it.span.task_error(it.process));
 }
 
 impl SpanColumn {

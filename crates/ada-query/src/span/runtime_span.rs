@@ -89,6 +89,16 @@ pub(crate) trait RuntimeSpan {
     /// Of a call, the logical span that it is; of that, the call.
     fn other(&self, process: &TraceProcess) -> Option<Target>;
 
+    /// Of a task: whether it returned or threw.
+    fn task_outcome(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Of a task: what it threw.
+    fn task_error(&self, _process: &TraceProcess) -> Option<String> {
+        None
+    }
+
     /// How sure the match with its creation is, in percent.
     fn confidence(&self) -> Option<u64> {
         None

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
-use ada_span::ThreadIndex;
 use ada_span::concurrency::Context;
 use ada_span::gcd::qos_word;
-use ada_span::task::{Suspension, TaskEnd, TaskRuntime, TaskSpan, WaitKind};
+use ada_span::task::{ExecutorEntry, ExecutorKind, Suspension, TaskEnd, TaskResult, TaskRuntime, TaskSpan, WaitKind};
+use ada_span::{Reason, ThreadIndex};
 use serde_json::{Map, Value, json};
 
 use super::runtime_span::{Basics, RuntimeSpan, hex};
@@ -73,6 +73,14 @@ impl RuntimeSpan for TaskSpan {
         Some(numbered(self))
     }
 
+    fn task_outcome(&self) -> Option<&'static str> {
+        Some(self.result()).filter(|result| *result != TaskResult::Unknown).map(TaskResult::word)
+    }
+
+    fn task_error(&self, process: &TraceProcess) -> Option<String> {
+        process.thrown(self)
+    }
+
     fn evidence(&self, process: &TraceProcess) -> Vec<Target> {
         let events = [
             (self.create_thread, self.create_seq),
@@ -121,11 +129,24 @@ impl RuntimeSpan for TaskSpan {
             put("canceler_thread_id", process.known_thread_id(self.cancel_thread).map(|id| id.0).into());
             put("canceled_continuation", known(self.canceled_continuation).map_or(Value::Null, hex));
         }
+        let is_of_go = TaskSpan::runtime(self) == TaskRuntime::Go;
+        if !is_of_go {
+            put_result(self, process, &mut attributes);
+        }
+        let mut put = |name: &str, value: Value| attributes.insert(name.to_owned(), value);
         let runs = process.runs_of(self).iter().map(
             |run| json!({ "thread_id": process.thread_id(run.thread).0, "start_ns": run.start.0, "end_ns": run.end.0 }),
         );
         put("runs", runs.collect());
-        let is_of_go = TaskSpan::runtime(self) == TaskRuntime::Go;
+        let hops = process.hops_of(self).iter().filter_map(|hop| {
+            let mut record = json!({ "start_ns": hop.time.0 });
+            put_executor(process.executor(hop.executor)?, process, &mut record);
+            Some(record)
+        });
+        let hops: Vec<Value> = hops.collect();
+        if !hops.is_empty() {
+            put("hops", hops.into());
+        }
         let waits = process.suspensions_of(self).iter();
         put("suspensions", waits.map(|wait| suspension(wait, is_of_go, process)).collect());
         attributes
@@ -164,12 +185,14 @@ fn suspension(wait: &Suspension, is_of_go: bool, process: &TraceProcess) -> Valu
         let (name, value) = match wait.kind() {
             WaitKind::Task => ("task_span_id", process.refer(Target::Task(key)).into()),
             WaitKind::Group => ("group", hex(key)),
-            WaitKind::Executor if wait.is_main == 1 => ("executor", "MainActor".into()),
             WaitKind::Executor => ("executor", executor(key)),
             WaitKind::Continuation | WaitKind::Yield | WaitKind::Sleep if !is_of_go => ("continuation", hex(key)),
             _ => ("object", hex(key)),
         };
         record[name] = value;
+    }
+    if let Some(executor) = process.executor(wait.executor) {
+        put_executor(executor, process, &mut record);
     }
     if let Some(function) = wait.awaiting {
         record["awaiting"] = plain_name(process.names.name(function)).into();
@@ -190,6 +213,40 @@ fn suspension(wait: &Suspension, is_of_go: bool, process: &TraceProcess) -> Valu
     record
 }
 
+/// Whether a task returned or threw, and what; or why that is not known.
+fn put_result(task: &TaskSpan, process: &TraceProcess, attributes: &mut Map<String, Value>) {
+    let mut put = |name: &str, value: Value| attributes.insert(name.to_owned(), value);
+    let why = match (task.result(), task.end_how()) {
+        (TaskResult::Returned | TaskResult::Threw, _) => None,
+        (_, TaskEnd::None) if task.outcome().reason == Reason::Dropped => Some("events are missing"),
+        (_, TaskEnd::None) => Some("its end was not seen"),
+        (_, TaskEnd::Exit) => Some("it ended the process"),
+        (_, TaskEnd::Inferred) => Some("its end was inferred"),
+        _ => Some("what it ended with was not recorded"),
+    };
+    match why {
+        None => drop(put("outcome", task.result().word().into())),
+        Some(why) => {
+            put("outcome", Value::Null);
+            put("outcome_unknown", why.into());
+        }
+    }
+    if task.result() == TaskResult::Threw {
+        put("error", process.text(task.error_type).into());
+        put("error_module", process.text(task.error_module).into());
+        put("error_case", process.text(task.error_case).into());
+    }
+    put("result_requests", known(task.result_requests).into());
+}
+
+/// An executor's name, and where it is, if it is an object.
+fn put_executor(executor: &ExecutorEntry, process: &TraceProcess, record: &mut Value) {
+    record["executor"] = process.executor_name(executor).into();
+    if matches!(executor.kind(), ExecutorKind::Actor | ExecutorKind::Custom) {
+        record["executor_address"] = hex(executor.address.0);
+    }
+}
+
 /// A priority by the name that Swift has for it, or as a number.
 fn priority(value: u64) -> Value {
     match qos_word(value) {
@@ -198,7 +255,7 @@ fn priority(value: u64) -> Value {
     }
 }
 
-/// An executor: nothing is the pool of threads, anything else an actor, or the main thread.
+/// An executor of which no more is known: nothing is the pool of threads, anything else an actor, or the main thread.
 fn executor(identity: u64) -> Value {
     if identity == 0 { "pool".into() } else { hex(identity) }
 }

@@ -7,6 +7,7 @@ mod call_runtime;
 mod call_signature;
 mod call_values;
 mod causality;
+mod executors;
 mod io_waits;
 mod life;
 mod names;

@@ -276,9 +276,13 @@ impl TraceProcess {
 
     /// A queue's label, or its address where it has none.
     pub fn queue_name(&self, queue: u64) -> Option<String> {
-        let entry = self.tables.meta().queues.get(usize::try_from(queue).ok()?)?;
-        let label = entry.label().filter(|label| !label.is_empty());
-        Some(label.unwrap_or_else(|| format!("queue at {:#x}", entry.address)))
+        let meta = self.tables.meta();
+        let entry = meta.queues.get(usize::try_from(queue).ok()?)?;
+        Some(match entry.label(&meta.texts).filter(|label| !label.is_empty()) {
+            Some(label) if entry.is_label_cut == 1 => format!("{label}…"),
+            Some(label) => label.to_owned(),
+            None => format!("queue at {:#x}", entry.address),
+        })
     }
 }
 

@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
 
 use crate::code_map::CodeMap;
-use crate::concurrency::{Contexts, Label, LogicalCall, LogicalCalls, Loss, Losses, Words};
+use crate::concurrency::{Contexts, LogicalCall, LogicalCalls, Loss, Losses, Text, Words};
 use crate::function_traits::FunctionTraits;
 use crate::gcd::{Blocks, Surroundings};
 use crate::go::Goroutines;
 use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::role::{GcdCall, GoCall, Role, SwiftCall};
-use crate::swift::Tasks;
+use crate::swift::{TaskSurroundings, Tasks};
 use crate::table::Meta;
+use crate::text_table::TextTable;
 use crate::thread_index::ThreadIndex;
 
 /// A call's beginning or end, ordered by time.
@@ -74,9 +75,10 @@ pub(crate) fn add_spans(
         let call = &calls[moment.call as usize];
         match (call.role, moment.is_end) {
             (Role::Swift(swift), false) => {
-                tasks.begin(call, swift, &mut contexts, &|address| {
-                    function_at(address).filter(|&it| !traits.get(it).is_runtime)
-                });
+                let own_function_at =
+                    |address: RuntimeAddr| function_at(address).filter(|&it| !traits.get(it).is_runtime);
+                let around = TaskSurroundings { function_at: &own_function_at, labels: &labels };
+                tasks.begin(call, swift, &mut contexts, &around);
                 if matches!(swift, SwiftCall::EnqueueInPool | SwiftCall::EnqueueOnMain) {
                     blocks.swift_enqueues(call);
                 }
@@ -89,9 +91,12 @@ pub(crate) fn add_spans(
     }
     meta.orphans = std::mem::take(&mut tasks.orphans);
     losses.for_each(|loss| tasks.lose(loss, &mut contexts));
-    let (tasks, lost) = tasks.finish(options);
+    let mut texts = TextTable::default();
+    let (tasks, lost) = tasks.finish(options, &mut texts);
     (meta.tasks, meta.task_runs, meta.suspensions) = (tasks.tasks, tasks.runs, tasks.suspensions);
-    let blocks = blocks.finish(options, &lost);
+    (meta.task_hops, meta.executors) = (tasks.hops, tasks.executors);
+    let blocks = blocks.finish(options, &lost, &mut texts);
+    meta.texts = texts.texts;
     (meta.dispatched, meta.queues, meta.groups) = (blocks.blocks, blocks.queues, blocks.groups);
     if let Some(goroutines) = Goroutines::new(&calls, traits, code, &lost) {
         add_goroutines(goroutines, &calls, &moments, &all_losses, options, meta);
@@ -152,7 +157,7 @@ fn all_losses(losses: &[Loss], options: &ReplayOptions) -> Losses {
 }
 
 /// Puts the workers' calls together, with one numbering of labels.
-fn join(parts: Vec<LogicalCalls>) -> (Vec<LogicalCall>, Vec<Label>) {
+fn join(parts: Vec<LogicalCalls>) -> (Vec<LogicalCall>, Vec<Text>) {
     let (mut calls, mut labels) = (Vec::new(), Vec::new());
     for part in parts {
         let before = labels.len() as u32;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use ada_event::{EventSeq, FunctionId, TraceNanos};
 
+use super::text::{LABEL_WORDS, Text};
 use crate::NONE;
 use crate::code_map::CodeMap;
 use crate::detail::EventDetail;
@@ -11,11 +12,6 @@ use crate::outcome::{Outcome, Reason};
 use crate::replay::{Closed, Opened};
 use crate::role::{GcdCall, GoCall, Role, SwiftCall};
 use crate::thread_index::ThreadIndex;
-
-/// Words of a queue's label.
-pub(crate) const LABEL_WORDS: usize = 6;
-/// A label as it lies in memory, with zeros after its end.
-pub(crate) type Label = [u64; LABEL_WORDS];
 
 /// Words of a goroutine, of which one is its status, and the next its number.
 pub(crate) type Head = [u64; 3];
@@ -42,7 +38,7 @@ pub(crate) struct LogicalCall {
     pub(crate) result: u64,
     /// What was read from memory, by the role.
     pub(crate) words: Words,
-    /// The number of a queue's label.
+    /// The number of a text: a queue's label, or the type of an error or an actor.
     pub(crate) label: Option<u32>,
 }
 
@@ -61,6 +57,10 @@ pub(crate) enum Words {
         entry: u64,
         head: u64,
         completion: u64,
+    },
+    /// Of a task that ends: the error that it has thrown, or 0.
+    Ended {
+        error: u64,
     },
     /// Of a continuation: the function that awaits it, and the one that awaits that.
     Continuation {
@@ -91,8 +91,8 @@ pub(crate) enum Words {
 #[derive(Default)]
 pub(crate) struct LogicalCalls {
     pub(crate) calls: Vec<LogicalCall>,
-    pub(crate) labels: Vec<Label>,
-    numbers: HashMap<Label, u32>,
+    pub(crate) labels: Vec<Text>,
+    numbers: HashMap<Text, u32>,
     /// Those that have not returned, oldest first: indexes in `calls`, and the opening events of what they are in.
     open: Vec<(usize, EventSeq)>,
     /// One that has just ended by jumping to the next call, and its depth.
@@ -158,12 +158,7 @@ impl LogicalCalls {
             call.arguments.copy_from_slice(&detail.registers[..4]);
             let words = &detail.words[..];
             call.words = words_of_call(opened.role, &detail.registers, words, code);
-            if matches!(
-                opened.role,
-                Role::Gcd(GcdCall::Submit(_) | GcdCall::QueueCreate | GcdCall::QueueCreateOn | GcdCall::SourceCreate)
-            ) {
-                call.label = words.first_chunk().and_then(|label| self.number_of(*label));
-            }
+            call.label = text_of_call(opened.role, words).map(|text| self.number_of(text));
         }
         let was_jumped_to = self.open.last().is_some_and(|(_, seq)| *seq == opened.seq);
         // Goroutines change threads in the midst of most of the others.
@@ -214,26 +209,29 @@ impl LogicalCalls {
         }
     }
 
-    fn number_of(&mut self, label: Label) -> Option<u32> {
-        let label = cut(label)?;
+    fn number_of(&mut self, label: Text) -> u32 {
+        if let Some(&known) = self.numbers.get(&label) {
+            return known;
+        }
         let next = self.labels.len() as u32;
-        Some(*self.numbers.entry(label).or_insert_with(|| {
-            self.labels.push(label);
-            next
-        }))
+        self.labels.push(label.clone());
+        self.numbers.insert(label, next);
+        next
     }
 }
 
-/// The label without what follows its end; nothing where it could not be read.
-fn cut(label: Label) -> Option<Label> {
-    if label[0] == NONE {
-        return None;
+/// The text that a call's probe has read.
+fn text_of_call(role: Role, words: &[u64]) -> Option<Text> {
+    match role {
+        Role::Gcd(GcdCall::Submit(_) | GcdCall::SourceCreate) => Text::beginning(words),
+        Role::Gcd(GcdCall::QueueCreate | GcdCall::QueueCreateOn) => Text::label(words),
+        // Behind the error and its type's metadata.
+        Role::Swift(SwiftCall::Complete | SwiftCall::ErrorInMain) => {
+            words.get(2..).filter(|_| words[0] != 0).and_then(Text::counted)
+        }
+        Role::Swift(SwiftCall::ActorMade) => words.get(1..).and_then(Text::counted),
+        _ => None,
     }
-    let mut bytes = label.map(u64::to_le_bytes);
-    let flat = bytes.as_flattened_mut();
-    let end = flat.iter().position(|&byte| byte == 0).unwrap_or(flat.len());
-    flat[end..].fill(0);
-    Some(bytes.map(u64::from_le_bytes))
 }
 
 fn at(words: &[u64], index: usize) -> u64 {
@@ -253,6 +251,11 @@ fn words_of_call(role: Role, registers: &[u64; 6], words: &[u64], code: &CodeMap
         }
         Role::Swift(SwiftCall::CreateInside) => Words::New { entry: registers[3], head: NONE, completion: NONE },
         Role::Swift(SwiftCall::ContinuationAwait) => Words::Continuation { resume: at(words, 0), caller: at(words, 1) },
+        Role::Swift(SwiftCall::Complete | SwiftCall::ErrorInMain) => match at(words, 0) {
+            NONE => Words::Nothing,
+            error => Words::Ended { error },
+        },
+        Role::Swift(SwiftCall::ActorMade | SwiftCall::TakeOver) => Words::Nothing,
         Role::Swift(_) => task(words),
         Role::Gcd(GcdCall::Submit(submit)) if !submit.is_function => Words::Block {
             invoke: at(words, LABEL_WORDS),
@@ -321,28 +324,5 @@ impl LogicalCall {
             words: Words::Nothing,
             label: None,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_end_where_they_end() {
-        let words = |text: &[u8; 48]| -> Label {
-            let mut label = [0; LABEL_WORDS];
-            for (word, bytes) in label.iter_mut().zip(text.as_chunks().0) {
-                *word = u64::from_le_bytes(*bytes);
-            }
-            label
-        };
-        let mut dirty = [b'x'; 48];
-        dirty[..5].copy_from_slice(b"work\0");
-        let mut clean = [0; 48];
-        clean[..4].copy_from_slice(b"work");
-        assert_eq!(cut(words(&dirty)), Some(words(&clean)));
-        assert_eq!(cut(words(&[b'y'; 48])), Some(words(&[b'y'; 48])));
-        assert_eq!(cut([NONE; LABEL_WORDS]), None);
     }
 }

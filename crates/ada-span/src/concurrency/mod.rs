@@ -4,9 +4,11 @@
 mod context;
 mod logical_call;
 mod losses;
+mod text;
 
 pub use context::Context;
 
 pub(crate) use context::{Contexts, HasContext};
-pub(crate) use logical_call::{Head, Label, LogicalCall, LogicalCalls, Words};
+pub(crate) use logical_call::{Head, LogicalCall, LogicalCalls, Words};
 pub(crate) use losses::{Loss, Losses};
+pub(crate) use text::Text;

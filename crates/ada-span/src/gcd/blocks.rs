@@ -12,10 +12,11 @@ use ada_event::{EventSeq, FunctionId, RuntimeAddr};
 use super::queues::Queues;
 use super::{BlockSpan, GroupEntry, QueueEntry};
 use crate::NONE;
-use crate::concurrency::{Context, Contexts, Label, LogicalCall, Losses, Words};
+use crate::concurrency::{Context, Contexts, LogicalCall, Losses, Text, Words};
 use crate::outcome::{Outcome, Reason, Status};
 use crate::replay::ReplayOptions;
 use crate::role::{GcdCall, How, Submit};
+use crate::text_table::TextTable;
 use crate::thread_index::ThreadIndex;
 
 /// Instead of a block's first capture: libdispatch has wrapped another block into it.
@@ -111,7 +112,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) is_shared: &'a dyn Fn(FunctionId) -> bool,
     /// The block of the first release after an event of a thread, at a depth.
     pub(crate) released_after: &'a dyn Fn(ThreadIndex, EventSeq, u32) -> Option<u64>,
-    pub(crate) labels: &'a [Label],
+    pub(crate) labels: &'a [Text],
 }
 
 impl Surroundings<'_> {
@@ -140,7 +141,7 @@ impl Blocks {
         contexts: &mut Contexts,
         around: &Surroundings<'_>,
     ) {
-        let label = call.label.and_then(|label| around.labels.get(label as usize)).copied();
+        let label = call.label.and_then(|label| around.labels.get(label as usize));
         let [first, second, third, fourth] = call.arguments;
         match gcd {
             GcdCall::Submit(submit) => self.submit(call, submit, label, contexts, around),
@@ -227,7 +228,7 @@ impl Blocks {
         &mut self,
         call: &LogicalCall,
         submit: Submit,
-        label: Option<Label>,
+        label: Option<&Text>,
         contexts: &mut Contexts,
         around: &Surroundings<'_>,
     ) {
@@ -448,7 +449,7 @@ impl Blocks {
     }
 
     /// Ends what is open, and gives the tables.
-    pub(crate) fn finish(mut self, options: &ReplayOptions, losses: &Losses) -> BlockTables {
+    pub(crate) fn finish(mut self, options: &ReplayOptions, losses: &Losses, texts: &mut TextTable) -> BlockTables {
         let open = options.end.outcome();
         let pending = Outcome { status: Status::Pending, ..open };
         let dropped = Outcome::new(Status::Unmatched, Reason::Dropped);
@@ -487,6 +488,7 @@ impl Blocks {
         for group in &mut self.queues.groups {
             group.is_cut = losses.since(group.create_time.unwrap_or_default()).into();
         }
-        BlockTables { blocks: self.spans, queues: self.queues.queues, groups: self.queues.groups }
+        let (queues, groups) = self.queues.finish(losses, texts);
+        BlockTables { blocks: self.spans, queues, groups }
     }
 }

@@ -64,18 +64,10 @@ word_struct! {
     pub struct QueueEntry {
         /// Its address, which others may have had before and after.
         pub address: RuntimeAddr,
-        /// Its label: 48 bytes.
-        pub label_0: u64,
-        /// More of it.
-        pub label_1: u64,
-        /// More of it.
-        pub label_2: u64,
-        /// More of it.
-        pub label_3: u64,
-        /// More of it.
-        pub label_4: u64,
-        /// The last of it.
-        pub label_5: u64,
+        /// Its label: its number in [`crate::table::Meta::texts`].
+        pub label: u64,
+        /// 1 where the label goes on: its queue's creation was not seen, or it is very long.
+        pub is_label_cut: u64,
         /// The index of the queue that it hands its work to, if the program said so.
         pub target: u64,
         /// When it was made, if that was seen.
@@ -151,24 +143,22 @@ impl BlockSpan {
 
 impl QueueEntry {
     /// The quality of service that it was made with; queues of the system have it in their labels.
-    pub fn qos(&self) -> Option<String> {
+    pub fn qos(&self, texts: &[String]) -> Option<String> {
         let made_with = qos_word(self.qos).map(str::to_owned);
         made_with.or_else(|| {
-            let label = self.label()?;
+            let label = self.label(texts)?;
             let class = label.strip_prefix("com.apple.root.")?.split("-qos").next()?;
             Some(class.replace('-', "_"))
         })
     }
 
-    /// Its label.
-    pub fn label(&self) -> Option<String> {
-        let words = [self.label_0, self.label_1, self.label_2, self.label_3, self.label_4, self.label_5];
-        if words[0] == NONE {
-            return None;
-        }
-        let bytes = words.map(u64::to_le_bytes);
-        let text = bytes.as_flattened().split(|&byte| byte == 0).next().unwrap_or_default();
-        Some(String::from_utf8_lossy(text).replace(char::is_control, "?"))
+    /// Its label, among the texts of its process's tables.
+    pub fn label<'a>(&self, texts: &'a [String]) -> Option<&'a str> {
+        texts.get(usize::try_from(self.label).ok()?).map(String::as_str)
+    }
+
+    pub(crate) fn is_consistent(&self, queues: usize, texts: usize) -> bool {
+        (self.target == NONE || self.target < queues as u64) && (self.label == NONE || self.label < texts as u64)
     }
 }
 

@@ -6,18 +6,21 @@ use ada_event::{RuntimeAddr, TraceNanos};
 
 use super::{GroupEntry, QueueEntry};
 use crate::NONE;
-use crate::concurrency::Label;
+use crate::concurrency::{Losses, Text};
+use crate::text_table::TextTable;
 
 #[derive(Default)]
 pub(crate) struct Queues {
     pub(crate) queues: Vec<QueueEntry>,
+    /// Their labels, as far as they are known.
+    labels: Vec<Option<Text>>,
     by_address: HashMap<RuntimeAddr, u32>,
     pub(crate) groups: Vec<GroupEntry>,
     groups_by_address: HashMap<RuntimeAddr, u32>,
     /// libdispatch has one attribute for each combination of properties, at an address of its own.
     qos_of_attributes: HashMap<u64, u64>,
     /// The queues on which sources run their handlers, by the sources' addresses.
-    sources: HashMap<u64, (RuntimeAddr, Option<Label>)>,
+    sources: HashMap<u64, (RuntimeAddr, Option<Text>)>,
 }
 
 impl Queues {
@@ -30,7 +33,7 @@ impl Queues {
     pub(crate) fn create(
         &mut self,
         address: RuntimeAddr,
-        label: Option<Label>,
+        label: Option<&Text>,
         attribute: u64,
         target: RuntimeAddr,
         time: TraceNanos,
@@ -41,7 +44,8 @@ impl Queues {
         let target = self.by_address.get(&target).map_or(NONE, |&index| index.into());
         self.by_address.insert(address, self.queues.len() as u32);
         let qos = self.qos_of_attributes.get(&attribute).copied().unwrap_or(NONE);
-        self.queues.push(QueueEntry { target, qos, create_time: Some(time), ..entry(address, label) });
+        self.queues.push(QueueEntry { target, qos, create_time: Some(time), ..entry(address) });
+        self.labels.push(label.cloned());
     }
 
     /// A queue was put on top of another.
@@ -53,37 +57,52 @@ impl Queues {
     }
 
     /// The index of the queue at an address that work is submitted to.
-    pub(crate) fn find_or_add(&mut self, address: RuntimeAddr, label: Option<Label>) -> Option<u32> {
+    pub(crate) fn find_or_add(&mut self, address: RuntimeAddr, label: Option<&Text>) -> Option<u32> {
         if !is_known(address) {
             return None;
         }
         let known = self.by_address.get(&address).copied();
         // A queue that was released, and another with its address whose creation was not seen.
-        let is_same = |index: u32| label.is_none_or(|label| labels(&self.queues[index as usize]) == label);
+        let is_same = |index: u32| match (&self.labels[index as usize], label) {
+            (Some(known), Some(label)) => known.may_be(label),
+            _ => true,
+        };
         if let Some(index) = known.filter(|&index| is_same(index)) {
-            return Some(index);
-        }
-        if let (Some(index), Some(label)) = (known, label)
-            && self.queues[index as usize].label_0 == NONE
-        {
-            self.queues[index as usize] = QueueEntry { ..with_label(self.queues[index as usize], label) };
+            let known = &mut self.labels[index as usize];
+            if known.is_none() {
+                *known = label.cloned();
+            }
             return Some(index);
         }
         let index = self.queues.len() as u32;
         self.by_address.insert(address, index);
-        self.queues.push(entry(address, label));
+        self.queues.push(entry(address));
+        self.labels.push(label.cloned());
         Some(index)
     }
 
+    /// The tables of queues and groups.
+    pub(crate) fn finish(mut self, losses: &Losses, texts: &mut TextTable) -> (Vec<QueueEntry>, Vec<GroupEntry>) {
+        for (queue, mut label) in self.queues.iter_mut().zip(self.labels) {
+            // The creation of another with its address may be missing, of which submissions tell the beginning alone.
+            if let Some(label) = label.as_mut().filter(|_| queue.create_time.is_some_and(|made| losses.since(made))) {
+                label.shorten();
+            }
+            queue.label = texts.number_if(label.as_ref().map(Text::shown).as_deref());
+            queue.is_label_cut = label.is_some_and(|label| label.is_cut).into();
+        }
+        (self.queues, self.groups)
+    }
+
     /// A source was made on a queue.
-    pub(crate) fn source_created(&mut self, source: u64, queue: RuntimeAddr, label: Option<Label>) {
-        self.sources.insert(source, (queue, label));
+    pub(crate) fn source_created(&mut self, source: u64, queue: RuntimeAddr, label: Option<&Text>) {
+        self.sources.insert(source, (queue, label.cloned()));
     }
 
     /// The queue of a source.
     pub(crate) fn of_source(&mut self, source: u64) -> Option<u32> {
-        let (queue, label) = self.sources.get(&source).copied()?;
-        self.find_or_add(queue, label)
+        let (queue, label) = self.sources.get(&source).cloned()?;
+        self.find_or_add(queue, label.as_ref())
     }
 
     pub(crate) fn group_created(&mut self, address: RuntimeAddr, time: TraceNanos) {
@@ -112,18 +131,8 @@ fn is_known(address: RuntimeAddr) -> bool {
     address.0 != NONE && address.0 != 0
 }
 
-fn entry(address: RuntimeAddr, label: Option<Label>) -> QueueEntry {
-    let entry = QueueEntry { address, swift_jobs: 0, ..QueueEntry::default() };
-    label.map_or(entry, |label| with_label(entry, label))
-}
-
-fn with_label(entry: QueueEntry, label: Label) -> QueueEntry {
-    let [label_0, label_1, label_2, label_3, label_4, label_5] = label;
-    QueueEntry { label_0, label_1, label_2, label_3, label_4, label_5, ..entry }
-}
-
-fn labels(entry: &QueueEntry) -> Label {
-    [entry.label_0, entry.label_1, entry.label_2, entry.label_3, entry.label_4, entry.label_5]
+fn entry(address: RuntimeAddr) -> QueueEntry {
+    QueueEntry { address, swift_jobs: 0, is_label_cut: 0, ..QueueEntry::default() }
 }
 
 fn group(address: RuntimeAddr) -> GroupEntry {

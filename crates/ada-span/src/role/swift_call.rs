@@ -43,6 +43,12 @@ pub enum SwiftCall {
     Cancel,
     /// Somebody asks for the main thread's executor.
     MainExecutor,
+    /// An actor is made.
+    ActorMade,
+    /// A program's own executor takes a task over: the function by which its type conforms.
+    TakeOver,
+    /// `main` has thrown, and nobody is left who could catch.
+    ErrorInMain,
     /// The process ends, which is how an asynchronous `main` does.
     ProcessExit,
 }
@@ -51,6 +57,10 @@ impl SwiftCall {
     pub(crate) fn of(name: &str) -> Option<Self> {
         if name == "exit" {
             return Some(Self::ProcessExit);
+        }
+        // The protocol is `SerialExecutor`, and what conforms is a type of the program's.
+        if name.starts_with("$s") && name.ends_with("TW") && name.contains("Scf7enqueue") {
+            return Some(Self::TakeOver);
         }
         Some(match name.strip_prefix("swift_")? {
             "task_enterThreadLocalContext" => Self::Enter,
@@ -75,6 +85,8 @@ impl SwiftCall {
             "taskGroup_wait_next_throwing" | "taskGroup_waitAll" => Self::GroupWait,
             "task_cancel" => Self::Cancel,
             "task_getMainExecutor" => Self::MainExecutor,
+            "defaultActor_initialize" => Self::ActorMade,
+            "errorInMain" => Self::ErrorInMain,
             _ => return None,
         })
     }

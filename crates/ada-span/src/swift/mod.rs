@@ -2,9 +2,11 @@
 //!
 //! `docs/swift.md` lists the runtime's functions that each of this is taken from.
 
+mod executors;
 mod tasks;
+mod type_name;
 
-pub(crate) use tasks::Tasks;
+pub(crate) use tasks::{TaskSurroundings, Tasks};
 
 use crate::task::TaskKind;
 

@@ -4,11 +4,16 @@ use std::collections::HashMap;
 
 use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
 
+use super::executors::Executors;
+use super::type_name::TypeName;
 use crate::NONE;
-use crate::concurrency::{Context, Contexts, LogicalCall, Loss, Losses, Words};
-use crate::replay::ReplayOptions;
+use crate::concurrency::{Context, Contexts, LogicalCall, Loss, Losses, Text, Words};
+use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::role::SwiftCall;
-use crate::task::{State, Suspension, TaskEnd, TaskKind, TaskLife, TaskRuntime, TaskSpan, TaskTables, WaitKind};
+use crate::task::{
+    State, Suspension, TaskEnd, TaskKind, TaskLife, TaskResult, TaskRuntime, TaskSpan, TaskTables, WaitKind,
+};
+use crate::text_table::TextTable;
 use crate::thread_index::ThreadIndex;
 
 /// A task's flags and id are one word.
@@ -40,6 +45,18 @@ struct Task {
     children: Vec<u32>,
     /// Whether its status has said that it was cancelled.
     has_canceled_status: bool,
+    /// The executor that it was last handed over to, as long as it has not gone on.
+    handed_to: Option<u32>,
+    /// What it has thrown.
+    error: Option<TypeName>,
+}
+
+/// What tasks need to know beside their calls.
+pub(crate) struct TaskSurroundings<'a> {
+    /// Finds functions by their addresses, but for the machinery's own.
+    pub(crate) function_at: &'a dyn Fn(RuntimeAddr) -> Option<FunctionId>,
+    /// The texts that probes have read.
+    pub(crate) labels: &'a [Text],
 }
 
 /// What a task is about to wait for.
@@ -49,6 +66,9 @@ struct Wait {
     key: u64,
     /// The function that will go on.
     awaiting: Option<FunctionId>,
+    /// Since when, and for which executor.
+    time: TraceNanos,
+    executor: Option<u32>,
 }
 
 /// What is known of a thread.
@@ -73,8 +93,9 @@ pub(crate) struct Tasks {
     indexes: HashMap<u64, u32>,
     threads: Vec<Thread>,
     losses: Losses,
-    /// The executors of the main thread.
-    main_executors: Vec<u64>,
+    executors: Executors,
+    /// Whether somebody has asked for a result, and it is not known whose.
+    has_unread_request: bool,
     /// Resumes of continuations that no task waits for.
     pub(crate) orphans: Vec<(ThreadIndex, EventSeq)>,
 }
@@ -102,6 +123,7 @@ impl Tasks {
         if index == next {
             let mut life = TaskLife::new(index, TaskRuntime::Swift, id_of(head), call);
             life.span.priority = head >> 8 & 0xff;
+            (life.span.result, life.span.result_requests) = (TaskResult::Unknown as u64, 0);
             self.tasks.push(Task {
                 life,
                 continuation: None,
@@ -109,19 +131,22 @@ impl Tasks {
                 purpose: WaitKind::Continuation,
                 children: Vec::new(),
                 has_canceled_status: false,
+                handed_to: None,
+                error: None,
             });
         }
         Some(index)
     }
 
-    /// A call begins. `function_at` finds functions by their addresses, but for the machinery's own.
+    /// A call begins.
     pub(crate) fn begin(
         &mut self,
         call: &LogicalCall,
         swift: SwiftCall,
         contexts: &mut Contexts,
-        function_at: &dyn Fn(RuntimeAddr) -> Option<FunctionId>,
+        around: &TaskSurroundings<'_>,
     ) {
+        let function_at = around.function_at;
         let paused = self.thread(call.thread).paused.take();
         let head = match call.words {
             Words::Task { head, .. } | Words::New { head, .. } => head,
@@ -149,15 +174,34 @@ impl Tasks {
                     self.create(call, task, (entry, head), contexts, function_at);
                 }
             }
-            SwiftCall::Complete => self.complete(call.thread, call.time, Some(call.seq), TaskEnd::Completion, contexts),
-            SwiftCall::Enqueue | SwiftCall::EnqueueInPool | SwiftCall::EnqueueOnMain => {
+            SwiftCall::Complete => {
+                self.note_result(call, around.labels);
+                self.complete(call.thread, call.time, Some(call.seq), TaskEnd::Completion, contexts);
+            }
+            SwiftCall::ErrorInMain => self.note_result(call, around.labels),
+            SwiftCall::ActorMade => self.executors.made(call, around.labels),
+            SwiftCall::TakeOver => self.executors.taken_over(call),
+            SwiftCall::Enqueue => {
+                let [_, identity, implementation, _] = call.arguments;
+                let executor = self.executors.at([identity, implementation], call.time, &self.losses);
+                self.executors.hand_over(call, executor);
+                if let Some(task) = task {
+                    self.tasks[task as usize].handed_to = executor;
+                    self.enqueue(call, task);
+                }
+            }
+            SwiftCall::EnqueueInPool | SwiftCall::EnqueueOnMain => {
                 if let Some(task) = task {
                     self.enqueue(call, task);
                 }
             }
             SwiftCall::Switch => {
-                let [resume, executor, ..] = call.arguments;
-                self.waits(call, WaitKind::Executor, executor, resumes_at(resume));
+                let [resume, identity, implementation, _] = call.arguments;
+                let executor = self.executors.at([identity, implementation], call.time, &self.losses);
+                self.waits(call, WaitKind::Executor, identity, resumes_at(resume));
+                if let Some(wait) = &mut self.thread(call.thread).wait {
+                    wait.executor = executor;
+                }
             }
             SwiftCall::ContinuationAwait => {
                 let current = self.thread(call.thread).current;
@@ -178,9 +222,7 @@ impl Tasks {
             }
             SwiftCall::Resume | SwiftCall::ResumeWithError => self.resume(call, task, contexts),
             SwiftCall::MainExecutor => {
-                if call.result != NONE && !self.main_executors.contains(&call.result) {
-                    self.main_executors.push(call.result);
-                }
+                self.executors.is_main(call.result);
             }
             SwiftCall::Yield => {
                 if let Some(task) = task {
@@ -189,6 +231,10 @@ impl Tasks {
             }
             SwiftCall::FutureWait => {
                 let awaited = if head == NONE { NONE } else { id_of(head) };
+                match task {
+                    Some(task) => self.tasks[task as usize].life.span.result_requests += 1,
+                    None => self.has_unread_request = true,
+                }
                 self.waits(call, WaitKind::Task, awaited, resumes_at(call.arguments[2]));
             }
             SwiftCall::AsyncLetWait => self.waits(call, WaitKind::Task, NONE, resumes_at(call.arguments[2])),
@@ -206,7 +252,25 @@ impl Tasks {
 
     /// The task that runs is about to wait.
     fn waits(&mut self, call: &LogicalCall, kind: WaitKind, key: u64, awaiting: Option<FunctionId>) {
-        self.thread(call.thread).wait = Some(Wait { kind, key, awaiting });
+        self.settle_hop(call.thread);
+        self.thread(call.thread).wait = Some(Wait { kind, key, awaiting, time: call.time, executor: None });
+    }
+
+    /// A task that was about to wait for an executor, and goes on instead, runs on it.
+    fn settle_hop(&mut self, thread: ThreadIndex) {
+        let thread = self.thread(thread);
+        if let (Some(Wait { executor: Some(executor), time, .. }), Some(task)) = (thread.wait.take(), thread.current) {
+            self.tasks[task as usize].life.hop(time, executor);
+        }
+    }
+
+    /// The task that runs has come to its end: what it was called with says whether it threw, and what.
+    fn note_result(&mut self, call: &LogicalCall, labels: &[Text]) {
+        let (Some(task), Words::Ended { error }) = (self.thread(call.thread).current, call.words) else { return };
+        let task = &mut self.tasks[task as usize];
+        let result = if error == 0 { TaskResult::Returned } else { TaskResult::Threw };
+        task.life.span.result = result as u64;
+        task.error = call.label.and_then(|label| labels.get(label as usize)).and_then(TypeName::of);
     }
 
     /// Takes note of an event about a task: of its status, and of events that may be missing since the last one.
@@ -311,7 +375,8 @@ impl Tasks {
         thread.current = Some(index);
         thread.jobs_at_enter = jobs;
         contexts.push(call.thread, Context::Task(index));
-        let Task { life, resumed, .. } = &mut self.tasks[index as usize];
+        let Task { life, resumed, handed_to, .. } = &mut self.tasks[index as usize];
+        let handed_to = handed_to.take();
         match life.state {
             State::New => life.span.function = life.span.function.or(call.leads_to),
             State::Suspended if has_just_paused => return life.has_not_paused(),
@@ -327,6 +392,9 @@ impl Tasks {
         }
         *resumed = None;
         life.run(call);
+        if let Some(executor) = handed_to {
+            life.hop(call.time, executor);
+        }
     }
 
     fn exit(&mut self, call: &LogicalCall, index: u32, status: u64, contexts: &mut Contexts) {
@@ -344,7 +412,8 @@ impl Tasks {
             Some(Wait { kind, key, .. }) => (kind, key),
             None => (WaitKind::Unknown, NONE),
         };
-        let wait = Suspension { kind: kind as u64, key, awaiting, ..Suspension::default() };
+        let executor = wait.and_then(|wait| wait.executor).map_or(NONE, u64::from);
+        let wait = Suspension { kind: kind as u64, key, awaiting, executor, ..Suspension::default() };
         self.tasks[index as usize].life.pause(call, wait);
     }
 
@@ -356,8 +425,8 @@ impl Tasks {
         how: TaskEnd,
         contexts: &mut Contexts,
     ) {
+        self.settle_hop(thread);
         let state = self.thread(thread);
-        state.wait = None;
         let Some(index) = state.current.take() else { return };
         contexts.leave(thread, Context::Task(index));
         self.tasks[index as usize].life.complete(thread, time, seq, how);
@@ -416,15 +485,23 @@ impl Tasks {
     }
 
     /// Ends what is open, and gives the tables, and when events were lost.
-    pub(crate) fn finish(self, options: &ReplayOptions) -> (TaskTables, Losses) {
+    pub(crate) fn finish(self, options: &ReplayOptions, texts: &mut TextTable) -> (TaskTables, Losses) {
         let mut tables = TaskTables::default();
-        for Task { mut life, has_canceled_status, .. } in self.tasks {
-            for wait in life.suspensions.iter_mut().filter(|wait| wait.kind() == WaitKind::Executor) {
-                wait.is_main = self.main_executors.contains(&wait.key).into();
+        // Until the process's end somebody may ask for a result.
+        let is_whole = options.end != ProcessEnd::Alive && !options.is_cut_short && !self.has_unread_request;
+        for Task { mut life, has_canceled_status, error, .. } in self.tasks {
+            if !is_whole || self.losses.since(life.span.create_time.unwrap_or_default()) {
+                life.span.result_requests = NONE;
+            }
+            if let Some(TypeName { name, module, case }) = error {
+                life.span.error_type = texts.number_of(&name);
+                life.span.error_module = texts.number_if(module.as_deref());
+                life.span.error_case = texts.number_if(case.as_deref());
             }
             let is_canceled = life.span.cancel_time.is_some() || has_canceled_status;
             life.finish(is_canceled, &self.losses, options, &mut tables);
         }
+        tables.executors = self.executors.finish(texts);
         (tables, self.losses)
     }
 }
@@ -450,7 +527,6 @@ impl CancelRequest {
 mod tests {
     use super::*;
     use crate::outcome::{Outcome, Reason, Status};
-    use crate::replay::ProcessEnd;
     use crate::role::Role;
 
     const OPTIONS: ReplayOptions = ReplayOptions {
@@ -465,6 +541,8 @@ mod tests {
         is_cut_short: false,
         is_incomplete: false,
     };
+
+    const NOTHING: TaskSurroundings<'static> = TaskSurroundings { function_at: &|_| None, labels: &[] };
 
     #[test]
     fn children_are_cancelled_with_their_parent() {
@@ -484,7 +562,7 @@ mod tests {
             call(SwiftCall::Enter, 1, 30, about(2, IS_CANCELED)),
             call(SwiftCall::Complete, 1, 31, Words::Nothing),
         ]);
-        let made = tasks.finish(&OPTIONS).0.tasks;
+        let made = tasks.finish(&OPTIONS, &mut TextTable::default()).0.tasks;
         // The detached one is nobody's child; a child that comes later is cancelled from its beginning.
         let times: Vec<Option<u64>> = made.iter().map(|task| task.cancel_time.map(|time| time.0)).collect();
         assert_eq!(times, [Some(20), Some(20), None, Some(25)]);
@@ -503,11 +581,11 @@ mod tests {
         ];
         let loss = Loss { thread: ThreadIndex(1), from: TraceNanos(25), to: TraceNanos(60) };
         let (mut tasks, mut contexts) = (Tasks::new(Losses::new(vec![(loss.from, loss.to)])), Contexts::default());
-        before.iter().for_each(|(swift, call)| tasks.begin(call, *swift, &mut contexts, &|_| None));
+        before.iter().for_each(|(swift, call)| tasks.begin(call, *swift, &mut contexts, &NOTHING));
         tasks.lose(&loss, &mut contexts);
         let late = call(SwiftCall::Exit, 1, 70, about(2, 0)).1;
-        tasks.begin(&late, SwiftCall::Exit, &mut contexts, &|_| None);
-        let tables = tasks.finish(&OPTIONS).0;
+        tasks.begin(&late, SwiftCall::Exit, &mut contexts, &NOTHING);
+        let tables = tasks.finish(&OPTIONS, &mut TextTable::default()).0;
         let dropped = Outcome::new(Status::Unmatched, Reason::Dropped);
         assert_eq!((tables.tasks[0].outcome(), tables.tasks[0].end), (dropped, TraceNanos(16)));
         assert_eq!((tables.tasks[1].outcome(), tables.tasks[1].runs), (dropped, 0));
@@ -548,7 +626,7 @@ mod tests {
     fn feed(calls: &[(SwiftCall, LogicalCall)]) -> (Tasks, Contexts) {
         let (mut tasks, mut contexts) = (Tasks::default(), Contexts::default());
         for (swift, call) in calls {
-            tasks.begin(call, *swift, &mut contexts, &|_| None);
+            tasks.begin(call, *swift, &mut contexts, &NOTHING);
             if *swift == SwiftCall::JobRun && call.end.is_some() {
                 tasks.end(call, *swift, &mut contexts);
             }
@@ -568,7 +646,7 @@ mod tests {
         ]);
         let (_, job) = run;
         tasks.end(&job, SwiftCall::JobRun, &mut contexts);
-        let made = tasks.finish(&OPTIONS).0.tasks;
+        let made = tasks.finish(&OPTIONS, &mut TextTable::default()).0.tasks;
         let ends: Vec<(TraceNanos, TaskEnd)> = made.iter().map(|task| (task.end, task.end_how())).collect();
         assert_eq!(ends, [(TraceNanos(20), TaskEnd::Inferred), (TraceNanos(40), TaskEnd::Inferred)]);
         assert!(made.iter().all(|task| task.outcome() == Outcome::default() && task.suspended_ns == 0));
@@ -584,10 +662,67 @@ mod tests {
             call(SwiftCall::Enter, 0, 18, about(1, 0)),
             call(SwiftCall::Complete, 0, 30, Words::Nothing),
         ]);
-        let tables = tasks.finish(&OPTIONS).0;
+        let tables = tasks.finish(&OPTIONS, &mut TextTable::default()).0;
         assert_eq!((tables.suspensions.len(), tables.runs.len()), (0, 1));
         let task = tables.tasks[0];
         assert_eq!((task.running_ns, task.suspended_ns, task.end - task.start), (20, 0, 20));
+    }
+
+    #[test]
+    fn a_task_has_thrown_where_its_end_was_called_with_an_error() {
+        let ended = |thread, time, error| call(SwiftCall::Complete, thread, time, Words::Ended { error });
+        let mut thrown = ended(0, 20, 0x55);
+        thrown.1.label = Some(0);
+        let calls = [
+            call(SwiftCall::Enter, 0, 10, about(1, 0)),
+            thrown,
+            call(SwiftCall::Enter, 0, 30, about(2, 0)),
+            ended(0, 40, 0),
+            call(SwiftCall::Enter, 0, 50, about(3, 0)),
+            call(SwiftCall::Complete, 0, 60, Words::Nothing),
+            // Nobody runs: the function has jumped to another of its kind.
+            ended(0, 61, 0x66),
+            call(SwiftCall::Enter, 0, 70, about(4, 0)),
+            call(SwiftCall::FutureWait, 0, 71, about(1, 0)),
+        ];
+        let (mut tasks, mut contexts) = (Tasks::default(), Contexts::default());
+        let labels = [Text { bytes: b"second\0Failure\0app\0".to_vec(), is_cut: false }];
+        let around = TaskSurroundings { labels: &labels, ..NOTHING };
+        calls.iter().for_each(|(swift, call)| tasks.begin(call, *swift, &mut contexts, &around));
+        let mut texts = TextTable::default();
+        let made = tasks.finish(&OPTIONS, &mut texts).0.tasks;
+        let results: Vec<TaskResult> = made.iter().map(TaskSpan::result).collect();
+        assert_eq!(results, [TaskResult::Threw, TaskResult::Returned, TaskResult::Unknown, TaskResult::Unknown]);
+        let words = [made[0].error_type, made[0].error_module, made[0].error_case];
+        assert_eq!(words.map(|word| texts.texts[word as usize].as_str()), ["Failure", "app", "second"]);
+        assert_eq!((made[0].result_requests, made[1].result_requests, made[1].error_type), (1, 0, NONE));
+        // A request that may be for any of them.
+        let (tasks, _) = feed(&[calls[0], calls[1], call(SwiftCall::FutureWait, 0, 80, Words::Nothing)]);
+        assert_eq!(tasks.finish(&OPTIONS, &mut TextTable::default()).0.tasks[0].result_requests, NONE);
+    }
+
+    #[test]
+    fn a_task_runs_where_it_was_handed_to_and_where_it_went_on() {
+        let with = |it: (SwiftCall, LogicalCall), identity: u64| {
+            let (swift, call) = it;
+            (swift, LogicalCall { arguments: [0x77, identity, 0, 0], ..call })
+        };
+        let (tasks, _) = feed(&[
+            with(call(SwiftCall::Enqueue, 0, 5, about(1, 0)), 0),
+            call(SwiftCall::Enter, 0, 10, about(1, 0)),
+            // An actor that is free, and one that is not.
+            with(call(SwiftCall::Switch, 0, 12, Words::Nothing), 0xa0),
+            with(call(SwiftCall::Switch, 0, 14, Words::Nothing), 0xb0),
+            call(SwiftCall::Exit, 0, 16, about(1, IS_ENQUEUED)),
+            with(call(SwiftCall::Enqueue, 0, 17, about(1, 0)), 0xb0),
+            call(SwiftCall::Enter, 1, 20, about(1, 0)),
+            call(SwiftCall::Complete, 1, 30, Words::Nothing),
+        ]);
+        let tables = tasks.finish(&OPTIONS, &mut TextTable::default()).0;
+        let address = |executor: u64| tables.executors[executor as usize].address.0;
+        let hops: Vec<(u64, u64)> = tables.hops.iter().map(|hop| (hop.time.0, address(hop.executor))).collect();
+        assert_eq!(hops, [(10, 0), (12, 0xa0), (20, 0xb0)]);
+        assert_eq!(address(tables.suspensions[0].executor), 0xb0);
     }
 
     #[test]
@@ -604,7 +739,7 @@ mod tests {
             call(SwiftCall::Complete, 1, 40, Words::Nothing),
         ]);
         assert_eq!(tasks.orphans, [(ThreadIndex(1), EventSeq(22)), (ThreadIndex(1), EventSeq(24))]);
-        let tables = tasks.finish(&OPTIONS).0;
+        let tables = tasks.finish(&OPTIONS, &mut TextTable::default()).0;
         let wait = tables.suspensions[0];
         assert_eq!((wait.kind(), wait.key, wait.resume_seq), (WaitKind::Continuation, 0x77, Some(EventSeq(20))));
         assert_eq!((tables.tasks[0].running_ns, tables.tasks[0].suspended_ns), (16, 14));
@@ -623,7 +758,7 @@ mod tests {
             call(SwiftCall::Complete, 1, 31, Words::Nothing),
             call(SwiftCall::Cancel, 0, 32, about(2, IS_COMPLETE)),
         ]);
-        let made = tasks.finish(&OPTIONS).0.tasks;
+        let made = tasks.finish(&OPTIONS, &mut TextTable::default()).0.tasks;
         assert_eq!(made[0].outcome(), Outcome::new(Status::Canceled, Reason::Canceled));
         assert_eq!((made[0].cancel_time, made[0].canceled_continuation), (Some(TraceNanos(20)), 0x77));
         assert_eq!((made[1].outcome(), made[1].cancel_time), (Outcome::default(), None));
@@ -633,7 +768,7 @@ mod tests {
     fn a_task_seen_on_two_threads_at_once_is_in_doubt() {
         let (tasks, _) =
             feed(&[call(SwiftCall::Enter, 0, 10, about(1, 0)), call(SwiftCall::Enter, 1, 20, about(1, 0))]);
-        let tables = tasks.finish(&OPTIONS).0;
+        let tables = tasks.finish(&OPTIONS, &mut TextTable::default()).0;
         assert!(tables.tasks[0].outcome().is_uncertain);
         let runs: Vec<(u64, u64)> = tables.runs.iter().map(|run| (run.start.0, run.end.0)).collect();
         assert_eq!(runs, [(10, 20), (20, 1000)]);

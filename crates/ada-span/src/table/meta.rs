@@ -14,7 +14,7 @@ use crate::io_call_span::IoCallSpan;
 use crate::outcome::Status;
 use crate::pthread::{FailedCreation, PthreadSpan};
 use crate::replay::ThreadFacts;
-use crate::task::{Suspension, TaskRun, TaskSpan};
+use crate::task::{ExecutorEntry, Suspension, TaskHop, TaskRun, TaskSpan};
 use crate::thread_index::ThreadIndex;
 use crate::wait::{HoldSpan, WaitSpan};
 
@@ -49,6 +49,12 @@ pub struct Meta {
     pub task_runs: Vec<TaskRun>,
     /// When they waited: likewise.
     pub suspensions: Vec<Suspension>,
+    /// From when on tasks run on which executors, task by task.
+    pub task_hops: Vec<TaskHop>,
+    /// Where tasks run.
+    pub executors: Vec<ExecutorEntry>,
+    /// Names and labels, which the other tables refer to.
+    pub texts: Vec<String>,
     /// Calls that resumed continuations which no task waited for: the thread, and the event.
     pub orphans: Vec<(ThreadIndex, EventSeq)>,
     /// Logical spans of dispatched blocks.
@@ -148,6 +154,11 @@ impl Meta {
         out.list(&self.tasks, |out, it| it.encode(out));
         out.list(&self.task_runs, |out, it| it.encode(out));
         out.list(&self.suspensions, |out, it| it.encode(out));
+        out.list(&self.task_hops, |out, it| it.encode(out));
+        out.list(&self.executors, |out, it| it.encode(out));
+        out.list(&self.texts, |out, it| {
+            out.text(it);
+        });
         out.list(&self.orphans, |out, &(thread, seq)| {
             out.u32(thread.0).u64(seq.0);
         });
@@ -209,6 +220,9 @@ impl Meta {
             tasks: from.list(TaskSpan::decode)?,
             task_runs: from.list(TaskRun::decode)?,
             suspensions: from.list(Suspension::decode)?,
+            task_hops: from.list(TaskHop::decode)?,
+            executors: from.list(ExecutorEntry::decode)?,
+            texts: from.list(Decoder::text)?,
             orphans: from.list(|from| Some((ThreadIndex(from.u32()?), EventSeq(from.u64()?))))?,
             dispatched: from.list(BlockSpan::decode)?,
             queues: from.list(QueueEntry::decode)?,
@@ -245,14 +259,17 @@ impl Meta {
 
     fn is_concurrency_consistent(&self) -> bool {
         let (threads, tasks, queues) = (self.threads.len(), self.tasks.len(), self.queues.len());
-        let (runs, suspensions) = (self.task_runs.len(), self.suspensions.len());
+        let (executors, texts) = (self.executors.len(), self.texts.len());
+        let of_tasks = [self.task_runs.len(), self.suspensions.len(), self.task_hops.len(), texts];
         let has = |word: u64| Context::exists(word, tasks, self.dispatched.len());
-        self.tasks.iter().all(|it| it.is_consistent(threads, runs, suspensions, &has))
+        self.tasks.iter().all(|it| it.is_consistent(threads, of_tasks, &has))
             && self.task_runs.iter().all(|it| it.is_consistent(threads, tasks))
-            && self.suspensions.iter().all(|it| it.is_consistent(threads, tasks, &has))
+            && self.suspensions.iter().all(|it| it.is_consistent(threads, tasks, executors, &has))
+            && self.task_hops.iter().all(|it| it.is_consistent(tasks, executors))
+            && self.executors.iter().all(|it| it.is_consistent(texts))
             && self.orphans.iter().all(|&(thread, _)| thread.as_usize() < threads)
             && self.dispatched.iter().all(|it| it.is_consistent(threads, queues, self.groups.len(), &has))
-            && self.queues.iter().all(|it| it.target == crate::NONE || it.target < queues as u64)
+            && self.queues.iter().all(|it| it.is_consistent(queues, texts))
     }
 
     /// The thread with an id.

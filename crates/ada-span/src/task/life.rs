@@ -2,7 +2,7 @@
 
 use ada_event::{EventSeq, TraceNanos};
 
-use super::{Suspension, TaskEnd, TaskKind, TaskRun, TaskRuntime, TaskSpan, TaskTables};
+use super::{Suspension, TaskEnd, TaskHop, TaskKind, TaskRun, TaskRuntime, TaskSpan, TaskTables};
 use crate::concurrency::{LogicalCall, Loss, Losses};
 use crate::outcome::{Outcome, Reason, Status};
 use crate::replay::{ProcessEnd, ReplayOptions};
@@ -24,6 +24,7 @@ pub(crate) struct TaskLife {
     pub(crate) state: State,
     pub(crate) runs: Vec<TaskRun>,
     pub(crate) suspensions: Vec<Suspension>,
+    pub(crate) hops: Vec<TaskHop>,
     /// The time of the newest event about it.
     pub(crate) seen: TraceNanos,
 }
@@ -44,8 +45,8 @@ impl TaskLife {
             suspended_ns: 0,
             ..TaskSpan::default()
         };
-        let (runs, suspensions) = (Vec::new(), Vec::new());
-        Self { index, span, state: State::New, runs, suspensions, seen: call.time }
+        let (runs, suspensions, hops) = (Vec::new(), Vec::new(), Vec::new());
+        Self { index, span, state: State::New, runs, suspensions, hops, seen: call.time }
     }
 
     /// Takes note of an event about it, and of events that may be missing since the last one.
@@ -160,10 +161,17 @@ impl TaskLife {
             start: call.time,
             thread: call.thread,
             seq: call.seq,
-            is_main: 0,
             is_cut: 0,
             ..wait
         });
+    }
+
+    /// It runs on an executor from now on.
+    pub(crate) fn hop(&mut self, time: TraceNanos, executor: u32) {
+        let executor = executor.into();
+        if self.hops.last().is_none_or(|last| last.executor != executor) {
+            self.hops.push(TaskHop { task: self.index.into(), time, executor });
+        }
     }
 
     /// It ends.
@@ -190,7 +198,6 @@ impl TaskLife {
             start: end,
             thread: loss.thread,
             seq: start_seq,
-            is_main: 0,
             is_cut: 1,
             ..unknown
         });
@@ -284,6 +291,6 @@ impl TaskLife {
             outcome.reason = Reason::Timeout;
         }
         span.outcome = Outcome { is_uncertain: !is_certain, ..outcome }.to_byte().into();
-        tables.push(self.span, self.runs, self.suspensions);
+        tables.push(self.span, self.runs, self.suspensions, self.hops);
     }
 }

@@ -5,7 +5,7 @@ mod life;
 mod words;
 
 pub(crate) use life::{State, TaskLife};
-pub use words::{TaskEnd, TaskKind, TaskRuntime, WaitKind};
+pub use words::{ExecutorKind, TaskEnd, TaskKind, TaskResult, TaskRuntime, WaitKind};
 
 use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
 
@@ -68,6 +68,20 @@ word_struct! {
         pub end_seq: Option<EventSeq>,
         /// [`TaskEnd`]'s number.
         pub end_how: u64,
+        /// [`TaskResult`]'s number.
+        pub result: u64,
+        /// The name of the type that it threw: its number in [`crate::table::Meta::texts`].
+        pub error_type: u64,
+        /// The module of that type, the same way.
+        pub error_module: u64,
+        /// The case, of an enum.
+        pub error_case: u64,
+        /// How often its result was asked for; [`crate::NONE`] where that may not be all.
+        pub result_requests: u64,
+        /// The index of its first change of executors, and how many there are.
+        pub first_hop: u64,
+        /// How many there are.
+        pub hops: u64,
         /// When it was first asked to end.
         pub cancel_time: Option<TraceNanos>,
         /// The thread that asked.
@@ -116,6 +130,8 @@ word_struct! {
         pub end: Option<TraceNanos>,
         /// [`WaitKind`]'s number.
         pub kind: u64,
+        /// The executor that it waited for: its index in [`crate::table::Meta::executors`].
+        pub executor: u64,
         /// What it waited for: the continuation's address, the other task's id, the group's or the executor's address.
         pub key: u64,
         /// The thread that it ran on before.
@@ -136,24 +152,64 @@ word_struct! {
         pub awaiting: Option<FunctionId>,
         /// Where in it, if it waits in the middle of a call.
         pub await_address: Option<RuntimeAddr>,
-        /// 1 where it waits for the main thread.
-        pub is_main: u64,
         /// 1 where events are missing meanwhile: the task may have run.
         pub is_cut: u64,
+    }
+}
+
+word_struct! {
+    /// From when on a task runs on an executor.
+    pub struct TaskHop {
+        /// The task's index.
+        pub task: u64,
+        /// When.
+        pub time: TraceNanos,
+        /// The executor's index in [`crate::table::Meta::executors`].
+        pub executor: u64,
+    }
+}
+
+word_struct! {
+    /// Where tasks run.
+    pub struct ExecutorEntry {
+        /// [`ExecutorKind`]'s number.
+        pub kind: u64,
+        /// Its address, which others may have had before and after.
+        pub address: RuntimeAddr,
+        /// Its type: the number of a name in [`crate::table::Meta::texts`].
+        pub type_name: u64,
+        /// The module of that type, the same way.
+        pub module: u64,
+        /// The function by which it takes tasks over, whose name has its type.
+        pub witness: Option<FunctionId>,
+        /// Its place among those of its type; 0 where there is only one.
+        pub number: u64,
+        /// When it was made, if that was seen.
+        pub create_time: Option<TraceNanos>,
     }
 }
 
 /// The tables of tasks.
 #[derive(Default)]
 pub(crate) struct TaskTables {
+    pub(crate) hops: Vec<TaskHop>,
+    pub(crate) executors: Vec<ExecutorEntry>,
     pub(crate) tasks: Vec<TaskSpan>,
     pub(crate) runs: Vec<TaskRun>,
     pub(crate) suspensions: Vec<Suspension>,
 }
 
 impl TaskTables {
-    /// Adds a task with its runs and waits.
-    pub(crate) fn push(&mut self, mut span: TaskSpan, runs: Vec<TaskRun>, suspensions: Vec<Suspension>) {
+    /// Adds a task with its runs, waits and changes of executors.
+    pub(crate) fn push(
+        &mut self,
+        mut span: TaskSpan,
+        runs: Vec<TaskRun>,
+        suspensions: Vec<Suspension>,
+        hops: Vec<TaskHop>,
+    ) {
+        (span.first_hop, span.hops) = (self.hops.len() as u64, hops.len() as u64);
+        self.hops.extend(hops);
         (span.first_run, span.runs) = (self.runs.len() as u64, runs.len() as u64);
         (span.first_suspension, span.suspensions) = (self.suspensions.len() as u64, suspensions.len() as u64);
         self.runs.extend(runs);
@@ -170,6 +226,8 @@ impl TaskTables {
         for task in &mut self.tasks {
             task.first_run += runs as u64;
             task.first_suspension += suspensions as u64;
+            // Only Swift's have any.
+            task.first_hop = 0;
             (task.parent, task.canceler) = (moved(task.parent), moved(task.canceler));
         }
         self.runs.iter_mut().for_each(|run| run.task += tasks as u64);
@@ -182,7 +240,13 @@ impl TaskTables {
 
 impl TaskSpan {
     /// Whether all indexes that it names exist.
-    pub(crate) fn is_consistent(&self, threads: usize, runs: usize, suspensions: usize, has: HasContext<'_>) -> bool {
+    pub(crate) fn is_consistent(
+        &self,
+        threads: usize,
+        [runs, suspensions, hops, texts]: [usize; 4],
+        has: HasContext<'_>,
+    ) -> bool {
+        let is_text = |word: u64| word == NONE || word < texts as u64;
         let may_exist = |thread: Option<ThreadIndex>| thread.is_none_or(|thread| thread.as_usize() < threads);
         let fits = |first: u64, count: u64, all: usize| first.checked_add(count).is_some_and(|end| end <= all as u64);
         self.thread.as_usize() < threads
@@ -191,6 +255,8 @@ impl TaskSpan {
             && has(self.canceler)
             && fits(self.first_run, self.runs, runs)
             && fits(self.first_suspension, self.suspensions, suspensions)
+            && fits(self.first_hop, self.hops, hops)
+            && [self.error_type, self.error_module, self.error_case].into_iter().all(is_text)
             && Outcome::from_word(self.outcome).is_some()
     }
 
@@ -207,6 +273,11 @@ impl TaskSpan {
     /// How its end is known.
     pub fn end_how(&self) -> TaskEnd {
         TaskEnd::from_number(self.end_how).unwrap_or_default()
+    }
+
+    /// Whether it returned or threw.
+    pub fn result(&self) -> TaskResult {
+        TaskResult::from_number(self.result).unwrap_or_default()
     }
 
     /// How and why it ended.
@@ -229,9 +300,27 @@ impl TaskRun {
     }
 }
 
+impl TaskHop {
+    pub(crate) fn is_consistent(&self, tasks: usize, executors: usize) -> bool {
+        self.task < tasks as u64 && self.executor < executors as u64
+    }
+}
+
+impl ExecutorEntry {
+    pub(crate) fn is_consistent(&self, texts: usize) -> bool {
+        [self.type_name, self.module].into_iter().all(|word| word == NONE || word < texts as u64)
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> ExecutorKind {
+        ExecutorKind::from_number(self.kind).unwrap_or_default()
+    }
+}
+
 impl Suspension {
-    pub(crate) fn is_consistent(&self, threads: usize, tasks: usize, has: HasContext<'_>) -> bool {
+    pub(crate) fn is_consistent(&self, threads: usize, tasks: usize, executors: usize, has: HasContext<'_>) -> bool {
         self.thread.as_usize() < threads
+            && (self.executor == NONE || self.executor < executors as u64)
             && self.task < tasks as u64
             && self.resume_thread.is_none_or(|thread| thread.as_usize() < threads)
             && has(self.resumer)

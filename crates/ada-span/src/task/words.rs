@@ -172,6 +172,36 @@ word_enum! {
     }
 }
 
+word_enum! {
+    /// How a task ended that has: Swift's functions return or throw.
+    #[derive(Default)]
+    pub enum TaskResult {
+        /// Not known.
+        #[default]
+        Unknown = 0, "unknown";
+        /// It returned.
+        Returned = 1, "returned";
+        /// It threw an error.
+        Threw = 2, "threw";
+    }
+}
+
+word_enum! {
+    /// What an executor is.
+    #[derive(Default)]
+    pub enum ExecutorKind {
+        /// The pool of threads.
+        #[default]
+        Pool = 0, "pool";
+        /// The main thread.
+        Main = 1, "main";
+        /// An actor that runs its tasks itself.
+        Actor = 2, "actor";
+        /// Of the program's own.
+        Custom = 3, "custom";
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,5 +211,7 @@ mod tests {
         assert!(TaskKind::ALL.iter().enumerate().all(|(number, kind)| *kind as usize == number));
         assert!(WaitKind::ALL.iter().enumerate().all(|(number, kind)| *kind as usize == number));
         assert!(TaskEnd::ALL.iter().enumerate().all(|(number, end)| *end as usize == number));
+        assert!(TaskResult::ALL.iter().enumerate().all(|(number, it)| *it as usize == number));
+        assert!(ExecutorKind::ALL.iter().enumerate().all(|(number, it)| *it as usize == number));
     }
 }

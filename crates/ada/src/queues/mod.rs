@@ -145,6 +145,7 @@ fn queue_json(opened: &OpenedSession, queue: &QueueUse) -> Value {
         "pid": opened.processes()[queue.process].pid.0,
         "queue_id": queue.id,
         "name": queue.name,
+        "label_cut": queue.is_label_cut,
         "address": format!("{:#x}", queue.address),
         "target": queue.target,
         "blocks": queue.blocks,

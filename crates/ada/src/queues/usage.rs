@@ -20,6 +20,8 @@ pub(super) struct QueueUse {
     /// Blocks that were cancelled before they ran.
     pub(super) canceled: u64,
     pub(super) qos: Option<String>,
+    /// Whether the label goes on behind what was recorded of it.
+    pub(super) is_label_cut: bool,
     /// Jobs of Swift's runtime.
     pub(super) jobs: u64,
     /// From submission to run, sorted.
@@ -72,7 +74,8 @@ pub(super) fn queues(opened: &OpenedSession) -> Vec<QueueUse> {
                 blocks: spans.len() as u64,
                 pending: count(&spans, Status::Pending),
                 canceled: count(&spans, Status::Canceled),
-                qos: entry.qos(),
+                qos: entry.qos(&meta.texts),
+                is_label_cut: entry.is_label_cut == 1,
                 jobs: entry.swift_jobs,
                 latencies,
                 running_ns: running.map(|span| span.end.since(span.start)).sum(),

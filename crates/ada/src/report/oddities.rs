@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::imbalances;
 use super::item::Item;
-use crate::analysis::{OpenedSession, Target, counted, nanoseconds, thousands};
+use crate::analysis::{OpenedSession, Target, TraceProcess, counted, nanoseconds, thousands};
 use crate::top::{self, Sort, Use};
 
 /// A call this much longer than the 99th percentile of its function is worth a look.
@@ -25,6 +25,7 @@ pub(super) fn gather(opened: &OpenedSession, limit: usize) -> Vec<Item> {
     // What the program itself takes for wrong comes first.
     let mut items = unhandled(opened);
     items.extend(leaked_continuations(opened));
+    items.extend(ignored_errors(opened));
     items.extend(others);
     items.extend(anomalies(opened));
     items.extend(orphans(opened));
@@ -156,6 +157,20 @@ fn leaked_continuations(opened: &OpenedSession) -> Option<Item> {
     let words = format!("{who} for a continuation that nobody resumed; the first:");
     let json = json!({ "kind": "leaked_continuation", "count": count });
     (count > 0).then(|| Item::oddity("leaked continuation".into(), words, first, json))
+}
+
+/// Tasks that ended by throwing, and whose results nobody asked for.
+fn ignored_errors(opened: &OpenedSession) -> Option<Item> {
+    let of = |process: &TraceProcess| {
+        let tasks = &process.tables.meta().tasks;
+        let ids = opened.ignored_errors(process).into_iter().map(|index| tasks[index].id);
+        ids.map(|id| process.refer(Target::Task(id))).collect::<Vec<String>>()
+    };
+    let all: Vec<String> = opened.processes().iter().flat_map(of).collect();
+    let count = all.len() as u64;
+    let words = format!("{} ended by throwing, and nobody asked for the result; the first:", counted(count, "task"));
+    let json = json!({ "kind": "ignored_error", "count": count });
+    Some(Item::oddity("ignored error".into(), words, Some(all.into_iter().next()?), json))
 }
 
 /// Continuations that were resumed though no task waited for them.

@@ -5,11 +5,12 @@ mod summary;
 
 use ada_query::FunctionPattern;
 use ada_span::Status;
-use ada_span::task::{TaskKind, TaskRuntime, TaskSpan, WaitKind};
+use ada_span::task::{TaskKind, TaskResult, TaskRuntime, TaskSpan};
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, csv, list_page, nanoseconds, with_tables,
+    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, TraceProcess, csv, list_page, nanoseconds,
+    with_tables,
 };
 use crate::exit::{Outcome, say};
 
@@ -74,7 +75,7 @@ impl Runtime {
     }
 }
 
-const FIELDS: [&str; 22] = [
+const FIELDS: [&str; 25] = [
     "reference",
     "pid",
     "runtime",
@@ -97,6 +98,9 @@ const FIELDS: [&str; 22] = [
     "thread_ids",
     "status",
     "reason",
+    "outcome",
+    "error",
+    "error_case",
 ];
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
@@ -155,6 +159,7 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
         "waited for",
         "threads",
         "status",
+        "outcome",
         "name",
     ]);
     for line in lines {
@@ -172,25 +177,39 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
             waits(line, opened),
             shortened(&threads),
             format!("{}{}", outcome.status, if outcome.is_uncertain { "?" } else { "" }),
+            result(task, process),
             span.name(opened),
         ]);
     }
     listing
 }
 
-/// What a task waited for, and how often: `task 2, sleep`.
+/// Whether a task returned, or what it threw: `threw Failure.second`.
+fn result(task: &TaskSpan, process: &TraceProcess) -> String {
+    match task.result() {
+        TaskResult::Unknown => String::new(),
+        TaskResult::Returned => "returned".to_owned(),
+        TaskResult::Threw => format!("threw {}", process.thrown(task).as_deref().unwrap_or("an error")),
+    }
+}
+
+/// What a task waited for, and how often: `task 2, sleep, executor Bank#1`.
 fn waits(line: &Line, opened: &OpenedSession) -> String {
-    let waits = opened.processes()[line.process].suspensions_of(line.task(opened));
-    let mut counts: Vec<(WaitKind, u64)> = Vec::new();
-    for wait in waits {
-        match counts.iter_mut().find(|(kind, _)| *kind == wait.kind()) {
+    let process = &opened.processes()[line.process];
+    let mut counts: Vec<(String, u64)> = Vec::new();
+    for wait in process.suspensions_of(line.task(opened)) {
+        let word = match process.executor(wait.executor) {
+            Some(executor) => format!("{} {}", wait.kind().word(), process.executor_name(executor)),
+            None => wait.kind().word().to_owned(),
+        };
+        match counts.iter_mut().find(|(known, _)| *known == word) {
             Some((_, count)) => *count += 1,
-            None => counts.push((wait.kind(), 1)),
+            None => counts.push((word, 1)),
         }
     }
-    let words = counts.iter().map(|(kind, count)| match count {
-        1 => kind.word().to_owned(),
-        _ => format!("{} {count}", kind.word()),
+    let words = counts.iter().map(|(word, count)| match count {
+        1 => word.clone(),
+        _ => format!("{word} {count}"),
     });
     words.collect::<Vec<_>>().join(", ")
 }

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use ada_span::task::TaskResult;
 use serde_json::{Value, json};
 
 use super::hierarchy::Line;
 use super::{Args, ListFormat};
 use crate::analysis::{Listing, OpenedSession, Out, csv, list_page, nanoseconds, thousands};
 
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 10] = [
     "name",
     "count",
     "statuses",
+    "threw",
     "duration_p50_ns",
     "duration_p95_ns",
     "duration_p99_ns",
@@ -25,6 +27,8 @@ const FIELDS: [&str; 9] = [
 struct Named {
     name: String,
     statuses: BTreeMap<&'static str, u64>,
+    /// How many are known to have ended by throwing.
+    threw: u64,
     /// Of those that ran, sorted.
     durations: Vec<u64>,
     running_ns: u64,
@@ -47,6 +51,7 @@ impl Named {
             "name": self.name,
             "count": self.count(),
             "statuses": self.statuses,
+            "threw": self.threw,
             "duration_p50_ns": self.duration(0.5),
             "duration_p95_ns": self.duration(0.95),
             "duration_p99_ns": self.duration(0.99),
@@ -85,6 +90,7 @@ fn by_name(opened: &OpenedSession, lines: &[Line]) -> Vec<Named> {
         };
         let named = names.entry(name.clone()).or_insert_with(|| Named { name, ..Named::default() });
         *named.statuses.entry(task.outcome().status.word()).or_default() += 1;
+        named.threw += u64::from(task.result() == TaskResult::Threw);
         named.durations.extend((task.runs > 0).then(|| task.end.since(task.start)));
         named.running_ns += task.running_ns;
         named.suspended_ns += task.suspended_ns;
@@ -100,8 +106,9 @@ fn table(names: &[Named]) -> Listing {
     let mut listing = Listing::new(&titles);
     for named in names {
         let time = |time: Option<u64>| time.map_or_else(String::new, nanoseconds);
-        let ended: Vec<String> =
+        let mut ended: Vec<String> =
             named.statuses.iter().map(|(status, count)| format!("{} {status}", thousands(*count))).collect();
+        ended.extend((named.threw > 0).then(|| format!("{} threw", thousands(named.threw))));
         listing.row(vec![
             thousands(named.count()),
             time(named.duration(0.5)),

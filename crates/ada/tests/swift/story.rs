@@ -15,6 +15,10 @@ pub(crate) struct Story {
     pub(crate) tasks: Vec<Value>,
     /// All blocks by start.
     pub(crate) blocks: Vec<Value>,
+    /// What the program printed.
+    pub(crate) printed: String,
+    /// What it said on its error stream.
+    pub(crate) told: String,
 }
 
 impl Story {
@@ -39,7 +43,8 @@ impl Story {
         let answer = |command: &str, options: &[&str]| json(folder.path(), command, options);
         let tasks = list(answer("tasks", &["--all", "--limit", "0"]), "tasks");
         let blocks = list(answer("spans", &["--runtime", "gcd", "--limit", "0"]), "spans");
-        let story = Self { folder, tasks, blocks };
+        let (printed, told) = (text(&traced.stdout).to_owned(), text(&traced.stderr).to_owned());
+        let story = Self { folder, tasks, blocks, printed, told };
         story.tasks.iter().for_each(check_times);
         assert!(story.tasks.iter().all(|task| task["uncertain"].is_null()), "{source} {how:?}: nothing is in doubt");
         let report = story.json("report", &[]);
@@ -57,6 +62,21 @@ impl Story {
 
     pub(crate) fn json(&self, command: &str, options: &[&str]) -> Value {
         json(self.folder.path(), command, options)
+    }
+
+    /// The rows that a query gives.
+    pub(crate) fn query(&self, sql: &str) -> Value {
+        let mut ada = run::command();
+        ada.args(["query", "--format", "json"]).arg(self.folder.path()).arg(sql);
+        let output = run::bounded(ada, b"");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
+    }
+
+    /// What a command prints for people.
+    pub(crate) fn text(&self, command: &[&str]) -> String {
+        let mut ada = run::command();
+        ada.args(command).arg(self.folder.path());
+        text(&run::bounded(ada, b"").stdout).to_owned()
     }
 
     /// What may be wrong with the program, the worst first.

@@ -45,6 +45,7 @@ fn matching<'a>(module: &'a Module, pattern: &'a str) -> impl Iterator<Item = Fu
     let is_wanted = |index: &usize| {
         !matches!(module.verdicts[*index], Verdict::Skipped(_))
             && probes::number_of(&module.functions, *index).is_none()
+            && !module.captured.ends_tasks(*index)
             && {
                 let start = module.functions.functions()[*index].start;
                 function_pattern::matches_function(pattern, &module.file.path, module.functions.name(*index), start)

@@ -60,10 +60,10 @@ pub(super) const PROBES: &[Probe] = &[
     probe("dispatch_group_enter", &[], &[]),
     probe("dispatch_group_leave", &[], &[]),
     probe("dispatch_group_wait", &[], &[]),
-    // Queues: their labels, and the queues that they hand their work to.
-    probe("dispatch_queue_create", &[Read::words(Base::Argument1, 0, 6)], &[]),
-    probe("dispatch_queue_create_with_target", &[Read::words(Base::Argument1, 0, 6)], &[]),
-    probe("dispatch_queue_create_with_target$V2", &[Read::words(Base::Argument1, 0, 6)], &[]),
+    // Queues: their labels in full, and the queues that they hand their work to.
+    probe("dispatch_queue_create", &[Read::long_text(Base::Argument1)], &[]),
+    probe("dispatch_queue_create_with_target", &[Read::long_text(Base::Argument1)], &[]),
+    probe("dispatch_queue_create_with_target$V2", &[Read::long_text(Base::Argument1)], &[]),
     probe("dispatch_queue_attr_make_with_qos_class", &[], &[]),
     probe("dispatch_set_target_queue", &[], &[]),
     // Sources: the queue that their handlers run on is the last argument.

@@ -162,6 +162,11 @@ pub(crate) fn of_futex_call(call: FutexCall) -> (Option<u32>, &'static str) {
     (NUMBERS.get(name).copied(), name)
 }
 
+/// The probe of a function without a name by which Swift's tasks end.
+pub(crate) fn of_task_completion() -> Option<u32> {
+    NUMBERS.get(swift::COMPLETION).copied()
+}
+
 /// A probe as stubs know it. Guards are for functions of glibc: others of their names may take other arguments.
 pub(crate) fn probed(number: u32, is_glibc: bool) -> Probed {
     let row = rows().nth(number as usize);

@@ -3,7 +3,7 @@
 
 use ada_ring::probe::{Base, Read};
 
-use crate::plan::probes::{Probe, Runtime, probe};
+use crate::plan::probes::{Probe, Runtime, call_only, probe};
 
 /// Where a task's words begin that are read whole: flags and id, then up to its status, which is the last.
 const HEAD: i16 = 0x20;
@@ -29,6 +29,19 @@ const CREATED: [Read; 2] = [task(Base::Result), Read::words(Base::SecondResult, 
 
 /// Of a continuation's context: the function that goes on, and that of the context below.
 const AWAITED: [Read; 2] = [Read::words(Base::Argument1, 8, 1), Read::through(Base::Argument1, 0, 8, 1)];
+
+/// The row of functions without names by which tasks end.
+pub(super) const COMPLETION: &str = "(a task's completion)";
+/// Words for the names of a type.
+const TYPE_WORDS: u8 = 22;
+
+/// An error's box has the metadata of its type behind its own head, then the conformance, then the error.
+const fn error_type(base: Base) -> Read {
+    Read::swift_type(base, 0x10, Some(0x20), TYPE_WORDS)
+}
+
+/// What a task has thrown, or 0; and its type.
+const COMPLETED: [Read; 2] = [Read::value(Base::SwiftSelf), error_type(Base::SwiftSelf)];
 
 pub(super) const PROBES: &[Probe] = &[
     // Running and pausing.
@@ -71,6 +84,11 @@ pub(super) const PROBES: &[Probe] = &[
     probe("swift_taskGroup_destroy", &[], &[]),
     // Cancellation.
     probe("swift_task_cancel", &FIRST, &[]),
+    // The end, with what was thrown; and the end of `main` by what it has thrown, which ends the process.
+    call_only(COMPLETION, &COMPLETED),
+    call_only("swift_errorInMain", &[Read::value(Base::Argument1), error_type(Base::Argument1)]),
+    // A new actor: its type.
+    call_only("swift_defaultActor_initialize", &[Read::swift_type(Base::Argument1, 0, None, TYPE_WORDS)]),
 ];
 
 pub(super) const RUNTIME: Runtime = Runtime {
@@ -97,10 +115,9 @@ pub(super) const RUNTIME: Runtime = Runtime {
         (&["swift_continuation_await"], "suspensions on continuations have no continuation"),
         (&["swift_continuation_resume"], "who resumed a continuation is not known"),
         (&["swift_continuation_throwingResume"], "who resumed a throwing continuation is not known"),
-        (
-            &["swift_task_future_wait", "swift_task_future_wait_throwing"],
-            "which task another one waited for is not known",
-        ),
+        (&["swift_task_future_wait"], "who asked for the results of tasks that cannot throw is not known"),
+        (&["swift_task_future_wait_throwing"], "who asked for the results of tasks that can throw is not known"),
+        (&["swift_defaultActor_initialize"], "actors have no names"),
         (&["swift_taskGroup_wait_next_throwing", "swift_taskGroup_waitAll"], "waits for groups look like other waits"),
         (&["swift_task_cancel"], "cancellations are not seen"),
     ],

@@ -11,7 +11,7 @@ use super::{Arch, AtfError, DetailType, WriteError};
 /// The largest stack window.
 pub const MAX_STACK_WINDOW: usize = 512;
 /// The most probe reads that a record can have.
-pub const MAX_PROBES: usize = 64;
+pub const MAX_PROBES: usize = 192;
 
 /// A payload, borrowed from the record's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

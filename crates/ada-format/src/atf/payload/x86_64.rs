@@ -328,7 +328,7 @@ mod tests {
         };
         assert_eq!(with(88, 513), Err(AtfError::StackSize { offset: 188, found: 513 }));
         assert_eq!(with(90, 15), Err(AtfError::PayloadGroups { offset: 190, found: 15 }));
-        assert_eq!(with(256, 65), Err(AtfError::ProbeCount { offset: 356, found: 65 }));
+        assert_eq!(with(256, 193), Err(AtfError::ProbeCount { offset: 356, found: 193 }));
     }
 
     #[test]
@@ -336,8 +336,8 @@ mod tests {
         let mut out = Vec::new();
         let call = X86Call { stack: &[0; 513], ..X86Call::default() };
         assert!(matches!(call.encode(&mut out), Err(WriteError::StackTooLong { len: 513 })));
-        let back = X86Return { probes: Some(Probes(&[[0; 8]; 65])), ..X86Return::default() };
-        assert!(matches!(back.encode(&mut out), Err(WriteError::TooManyProbes { count: 65 })));
+        let back = X86Return { probes: Some(Probes(&[[0; 8]; 193])), ..X86Return::default() };
+        assert!(matches!(back.encode(&mut out), Err(WriteError::TooManyProbes { count: 193 })));
         assert!(out.is_empty());
     }
 }
