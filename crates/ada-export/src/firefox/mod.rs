@@ -232,6 +232,25 @@ fn put_ending(data: &mut Map<String, Value>, ending: &Ending) {
     }
 }
 
+/// Registers have fields of their own. What else a function gets may have any name, that of another field too.
+fn put_arguments(data: &mut Map<String, Value>, arguments: &[Argument]) {
+    let mut values = Vec::new();
+    for argument in arguments {
+        let value = argument.value.to_json();
+        if REGISTERS.contains(&&*argument.name) {
+            data.insert(argument.name.clone().into(), value);
+        } else {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            values.push(format!("{}: {text}", argument.name));
+        }
+    }
+    if !values.is_empty() {
+        data.insert("values".into(), values.join(", ").into());
+    }
+}
+
+const REGISTERS: [&str; 7] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9", "rax"];
+
 /// How the two kinds of marker are shown.
 fn marker_schema() -> Value {
     let field = |key: &str| json!({ "key": key, "label": key, "format": "string", "searchable": true });
@@ -242,8 +261,7 @@ fn marker_schema() -> Value {
             "tooltipLabel": "{marker.name}", "tableLabel": "{marker.data.status} {marker.data.reason}", "data": fields,
         })
     };
-    let registers = ["rdi", "rsi", "rdx", "rcx", "r8", "r9", "rax"];
-    let call: Vec<&str> = ["status", "reason", "uncertain"].into_iter().chain(registers).collect();
+    let call: Vec<&str> = ["status", "reason", "uncertain", "values"].into_iter().chain(REGISTERS).collect();
     let logical = ["status", "reason", "uncertain", "span_id", "runtime", "cause", "parts", "attributes"];
     json!([schema("AdaCall", &call), schema("AdaLogical", &logical)])
 }
@@ -303,9 +321,7 @@ impl TimelineWriter for Firefox<'_> {
         }
         let mut data = Map::from_iter([("type".to_owned(), Value::from("AdaCall"))]);
         put_ending(&mut data, &call.ending);
-        for argument in arguments {
-            data.insert(argument.name.clone().into(), argument.value.to_json());
-        }
+        put_arguments(&mut data, arguments);
         let name = &trace.function(thread, call.function).name;
         self.marker(trace, name, call.start, call.end, &data.into())
     }

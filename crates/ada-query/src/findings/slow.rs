@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ada_event::EventSeq;
+use ada_event::{EventSeq, TraceNanos};
+use ada_span::state::ThreadState;
 use ada_span::table::{Column, Columns, FunctionIndex};
 use ada_span::{FunctionStats, ThreadIndex};
 use serde_json::json;
@@ -20,8 +21,10 @@ const OUTLIER: u64 = 10;
 const ENOUGH_CALLS: u64 = 10;
 /// Shorter calls are not worth a look, whatever their function's others are like.
 const SHORTEST_OUTLIER: u64 = 100_000;
-/// Outliers that are looked into.
-const MOST_LOOKED_INTO: usize = 8;
+/// Functions with outliers that are looked into: most may turn out to have waited for a processor …
+const MOST_LOOKED_INTO: usize = 32;
+/// … and those that are told.
+const MOST_TOLD: usize = 8;
 /// Slow calls of one function that are compared.
 const MOST_COMPARED: usize = 9;
 /// A function that takes this share of all time in itself is hot.
@@ -41,8 +44,13 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     let mut outliers: Vec<(FunctionIndex, &FunctionStats)> = functions().filter(|(_, it)| is_outlier(it)).collect();
     // The program's own first: a slow read or malloc shows in whoever called it.
     outliers.sort_by_key(|(index, it)| (!is_own[index.as_usize()], std::cmp::Reverse(it.max_ns), *index));
+    let mut slow_ones = 0;
     for (index, it) in outliers.into_iter().take(MOST_LOOKED_INTO) {
+        if slow_ones == MOST_TOLD {
+            break;
+        }
         let Some(slow) = Slow::of(about, index, it, &is_own)? else { continue };
+        slow_ones += 1;
         // A slow call is slow in all its callers; the outermost says most, and comes first.
         let is_known = found.iter().any(|known: &Finding| known.function.as_deref() == Some(&about.name(slow.culprit)));
         // A library's function is slow by what it was called for, which who called it shows.
@@ -75,6 +83,11 @@ impl Slow {
         is_own: &[bool],
     ) -> Result<Option<Self>, QueryError> {
         let tables = &about.process.tables;
+        // While others had the processor, a call was neither slow nor fast.
+        let preempted = |thread, start: TraceNanos, duration| {
+            let times = about.process.known_state_times(thread, start, TraceNanos(start.0.saturating_add(duration)));
+            times.map_or(0, |times| times.of(ThreadState::Ready))
+        };
         let least = it.quantile(0.5).unwrap_or(0).saturating_mul(OUTLIER).max(SHORTEST_OUTLIER);
         let mut flags = vec![false; is_own.len()];
         flags[function.as_usize()] = true;
@@ -84,10 +97,15 @@ impl Slow {
         let (mut count, mut total_ns) = (0, 0_u64);
         let mut slowest: Vec<(u64, ThreadIndex, EventSeq)> = Vec::new();
         while let Some((block, rows)) = matching.next(tables, about.cancel)? {
-            tables.read(block, |column| matches!(column, Column::Duration | Column::OpenSeq), &mut columns)?;
+            let wanted = |column| matches!(column, Column::Start | Column::Duration | Column::OpenSeq);
+            tables.read(block, wanted, &mut columns)?;
             let thread = tables.block(block).thread;
             for row in rows.unwrap_or_else(|| (0..columns.rows() as u16).collect()) {
                 let (duration, seq) = (columns.at(Column::Duration, row.into()), columns.seq(row.into()));
+                let start = TraceNanos(columns.at(Column::Start, row.into()));
+                if duration.saturating_sub(preempted(thread, start, duration)) < least {
+                    continue;
+                }
                 count += 1;
                 total_ns = total_ns.saturating_add(duration);
                 slowest.push((duration, thread, seq));
