@@ -80,6 +80,8 @@ impl ProcConnector {
 
     /// Notes that a process is about to run a program that is traced.
     pub fn note_followed(&self, pid: ProcessId) {
+        // The kernel has sent that it was made, which may not have been read.
+        self.receive(Duration::ZERO);
         self.tree().note_followed(pid);
     }
 
