@@ -243,7 +243,7 @@ fn attributes_of_imported_events_are_shown() {
     assert_eq!(span["attributes"]["heph"], expected, "{span:#}");
     let shown = traced.json("show", &[span["span_id"].as_str().unwrap()]);
     assert_eq!(shown["attributes"]["heph"], expected, "{shown:#}");
-    for (format, expected) in [("chrome", r#""user":"ann""#), ("firefox", r#""user":"ann""#), ("perfetto", "ann")] {
+    for (format, expected) in [("chrome", r#""user":"ann""#), ("firefox", "user: ann"), ("perfetto", "ann")] {
         let (file, output) = export(&traced, format, &[]);
         assert!(output.status.success(), "{}", run::text(&output.stderr));
         let bytes = std::fs::read(file).unwrap();
