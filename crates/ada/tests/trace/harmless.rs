@@ -113,8 +113,8 @@ fn calls_are_recorded_once_though_their_registers_change_meanwhile() {
 
 #[test]
 fn profilers_see_the_programs_frames() {
-    let program = Program::new("profiled.c").flags(&["-O1", "-rdynamic"]);
-    for options in [&[][..], &["--detail", "all"], &["--ring-memory", "1M"]] {
+    let program = Program::new("profiled.c").flags(&["-O1", "-g", "-rdynamic"]);
+    for options in [&[][..], &["--detail", "all"], &["--ring-memory", "1M"], &["--args", "own"]] {
         Tracing::new(&program).option(options).check_output();
     }
 }
