@@ -16,6 +16,7 @@ mod pairs;
 mod raised;
 mod shape;
 mod slow;
+mod slow_calls;
 mod survey;
 mod symptom;
 mod threads;

@@ -8,6 +8,7 @@ use ada_span::table::{Column, Columns, FunctionIndex};
 use ada_span::{FunctionStats, ThreadIndex};
 use serde_json::json;
 
+use super::slow_calls::{SlowCall, SlowCalls};
 use super::{About, Finding, nanoseconds};
 use crate::error::QueryError;
 use crate::ownership::own_functions;
@@ -21,12 +22,12 @@ const OUTLIER: u64 = 10;
 const ENOUGH_CALLS: u64 = 10;
 /// Shorter calls are not worth a look, whatever their function's others are like.
 const SHORTEST_OUTLIER: u64 = 100_000;
+/// Nor are shorter ones that take less than a thousandth of the time together.
+const SHORTEST_ALONE: u64 = 1_000_000;
 /// Functions with outliers that are looked into: most may turn out to have waited for a processor …
 const MOST_LOOKED_INTO: usize = 32;
 /// … and those that are told.
 const MOST_TOLD: usize = 8;
-/// Slow calls of one function that are compared.
-const MOST_COMPARED: usize = 9;
 /// A function that takes this share of all time in itself is hot.
 const HOT_SHARE: f64 = 0.25;
 
@@ -49,7 +50,9 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         if slow_ones == MOST_TOLD {
             break;
         }
-        let Some(slow) = Slow::of(about, index, it, &is_own)? else { continue };
+        let Some(slow) = Slow::of(about, index, it, &is_own)?.filter(|slow| slow.is_worth_a_look(life)) else {
+            continue;
+        };
         slow_ones += 1;
         // A slow call is slow in all its callers; the outermost says most, and comes first.
         let is_known = found.iter().any(|known: &Finding| known.function.as_deref() == Some(&about.name(slow.culprit)));
@@ -60,6 +63,13 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     }
     found.extend(hot(about, &is_own));
     Ok(found)
+}
+
+/// For how long others had the processor meanwhile: a call was neither slow nor fast then.
+fn preempted(about: &About<'_>, thread: ThreadIndex, start: u64, elapsed: u64) -> u64 {
+    let end = TraceNanos(start.saturating_add(elapsed));
+    let times = about.process.known_state_times(thread, TraceNanos(start), end);
+    times.map_or(0, |times| times.of(ThreadState::Ready).min(elapsed))
 }
 
 /// A slow call: its duration, the time in the function that most of it went into, its thread and opening event.
@@ -83,47 +93,41 @@ impl Slow {
         is_own: &[bool],
     ) -> Result<Option<Self>, QueryError> {
         let tables = &about.process.tables;
-        // While others had the processor, a call was neither slow nor fast.
-        let preempted = |thread, start: TraceNanos, duration| {
-            let times = about.process.known_state_times(thread, start, TraceNanos(start.0.saturating_add(duration)));
-            times.map_or(0, |times| times.of(ThreadState::Ready))
-        };
         let least = it.quantile(0.5).unwrap_or(0).saturating_mul(OUTLIER).max(SHORTEST_OUTLIER);
         let mut flags = vec![false; is_own.len()];
         flags[function.as_usize()] = true;
         let ready = Ready::All(vec![Ready::Function(flags), Ready::Range(Measure::Duration, least, u64::MAX)]);
         let mut matching = Matching::new(tables, ready, 0..tables.meta().blocks.len());
         let mut columns = Columns::new();
-        let (mut count, mut total_ns) = (0, 0_u64);
-        let mut slowest: Vec<(u64, ThreadIndex, EventSeq)> = Vec::new();
+        let mut slow = SlowCalls::default();
         while let Some((block, rows)) = matching.next(tables, about.cancel)? {
             let wanted = |column| matches!(column, Column::Start | Column::Duration | Column::OpenSeq);
             tables.read(block, wanted, &mut columns)?;
             let thread = tables.block(block).thread;
             for row in rows.unwrap_or_else(|| (0..columns.rows() as u16).collect()) {
-                let (duration, seq) = (columns.at(Column::Duration, row.into()), columns.seq(row.into()));
-                let start = TraceNanos(columns.at(Column::Start, row.into()));
-                if duration.saturating_sub(preempted(thread, start, duration)) < least {
-                    continue;
+                let [start, elapsed] = [Column::Start, Column::Duration].map(|it| columns.at(it, row.into()));
+                let duration = elapsed - preempted(about, thread, start, elapsed);
+                if duration >= least {
+                    slow.add(SlowCall { duration, thread, seq: columns.seq(row.into()), start, elapsed });
                 }
-                count += 1;
-                total_ns = total_ns.saturating_add(duration);
-                slowest.push((duration, thread, seq));
             }
-            slowest.sort_unstable_by(|left, right| right.cmp(left));
-            slowest.truncate(MOST_COMPARED);
         }
+        let (count, total_ns, slowest) = slow.finish();
         // The machine can stop any call for a while; what most slow calls have in common is the program's doing.
         let mut votes: BTreeMap<FunctionIndex, (u64, Example)> = BTreeMap::new();
-        for (duration, thread, seq) in slowest {
+        for SlowCall { duration, thread, seq, .. } in slowest {
             if let Some((hottest, inside)) = hottest_inside(about, thread, seq, is_own)? {
-                let vote = votes.entry(hottest).or_insert((0, (duration, inside, thread, seq)));
+                let vote = votes.entry(hottest).or_insert((0, (duration, inside.min(duration), thread, seq)));
                 vote.0 += 1;
             }
         }
         let winner = votes.into_iter().max_by_key(|(_, (votes, example))| (*votes, example.0));
         let is_own = is_own[function.as_usize()];
         Ok(winner.map(|(culprit, (_, example))| Self { count, total_ns, culprit, example, is_own }))
+    }
+
+    fn is_worth_a_look(&self, life: f64) -> bool {
+        self.example.0 >= SHORTEST_ALONE || 1000.0 * self.total_ns as f64 >= life
     }
 
     fn finding(
@@ -174,7 +178,8 @@ impl Slow {
     }
 }
 
-/// The function with the most time in itself inside a call, and how much.
+/// The function with the most time in itself inside a call, and how much. None where the call has others of its own function in it,
+/// and is longer for that.
 fn hottest_inside(
     about: &About<'_>,
     thread: ThreadIndex,
@@ -188,7 +193,12 @@ fn hottest_inside(
     let mut columns = Columns::new();
     // Time that a library takes is put down to the program's function that called it.
     let root = call.function_index().as_usize();
-    sums[root] = call.self_ns();
+    let own_time = |self_ns: u64, start, elapsed| match self_ns {
+        // What is short was hardly preempted, and looking takes time.
+        0..SHORTEST_OUTLIER => self_ns,
+        _ => self_ns - preempted(about, thread, start, elapsed).min(self_ns),
+    };
+    sums[root] = own_time(call.self_ns(), call.start().0, call.duration());
     let mut open: Vec<(EventSeq, usize)> = vec![(seq, root)];
     for block in tables.blocks_of(thread) {
         let entry = tables.block(block);
@@ -207,8 +217,13 @@ fn hottest_inside(
                 open.pop();
             }
             let function = columns.function(row).as_usize();
+            if function == root {
+                return Ok(None);
+            }
             let blamed = if is_own[function] { function } else { open.last().map_or(function, |(_, it)| *it) };
-            sums[blamed] = sums[blamed].saturating_add(columns.at(Column::SelfTime, row));
+            let [self_ns, start, elapsed] =
+                [Column::SelfTime, Column::Start, Column::Duration].map(|it| columns.at(it, row));
+            sums[blamed] = sums[blamed].saturating_add(own_time(self_ns, start, elapsed));
             open.push((row_seq, blamed));
         }
     }

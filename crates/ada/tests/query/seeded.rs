@@ -56,6 +56,18 @@ fn a_slow_path_is_named_by_where_the_time_goes() {
     assert!(because.iter().any(|it| it.as_str().unwrap().contains("search_list")), "{because:?}");
 }
 
+/// A call that takes long because of the calls of the same function inside it is no outlier; a leaf that takes long is.
+#[test]
+fn recursion_makes_no_slow_outliers() {
+    let traced = TracedProgram::trace(&Program::new("recursive_walk.c"));
+    let all = findings(&traced, None);
+    let slow: Vec<_> = all.iter().filter(|it| it["kind"] == "slow_outlier").collect();
+    let of = |name| slow.iter().filter(|it| it["facts"]["outlier"] == name).collect::<Vec<_>>();
+    assert!(of("sort_range").is_empty(), "{slow:#?}");
+    let walk = of("walk");
+    assert_eq!((walk.len(), &walk[0]["facts"]["slow_calls"]), (1, &1.into()), "{slow:#?}");
+}
+
 #[test]
 fn a_crash_is_named_with_what_led_to_it() {
     let traced = TracedProgram::trace(&Program::new("crash.c"));
