@@ -58,8 +58,10 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         let all = calls.get(&function).copied().unwrap_or(0);
         let name = about.process.names.name(function);
         let is_half = 2 * failures.count >= all;
-        // What is no link has no target, and that is asked of any file.
-        let is_mistake = is_half && MISTAKES.contains(&error.as_str()) && !name.starts_with("readlink");
+        if is_an_answer(&name, &error) {
+            return None;
+        }
+        let is_mistake = is_half && MISTAKES.contains(&error.as_str());
         let score = match error.as_str() {
             error if GRAVE.contains(&error) => 60.0,
             _ if is_mistake => 50.0,
@@ -82,6 +84,16 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         Some(finding)
     };
     Ok(failures.into_iter().filter_map(finding).collect())
+}
+
+/// Whether an error is an answer to what was asked: what is no link, no terminal, or has no place to go to.
+fn is_an_answer(name: &str, error: &str) -> bool {
+    match error {
+        "EINVAL" => name.starts_with("readlink"),
+        "ENOTTY" => matches!(name, "ioctl" | "isatty") || name.starts_with("tc"),
+        "ESPIPE" => name.contains("seek"),
+        _ => false,
+    }
 }
 
 /// The nearest function of the program's own above a call.

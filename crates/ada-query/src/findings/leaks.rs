@@ -40,8 +40,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
             let kept = it.taken - it.given;
             let title = format!("{name} took {} {} times, and gave {} back", pair.what, it.taken, it.given);
             let rationale = format!(
-                "In all, {} was taken {taken} times and given back {given} times: {surplus} were kept. {}",
-                pair.what,
+                "In all, {taken} were taken and {given} given back: {surplus} were kept. {}",
                 if keepers.len() > 1 {
                     "Several functions took more than they gave back; others may give back for them."
                 } else {
@@ -59,10 +58,10 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
             });
             found.push(finding);
         }
-        if keepers.is_empty() {
-            let title = format!("{} was taken {taken} times, and given back {given} times", pair.what);
+        if keepers.is_empty() && surplus >= FEW_THINGS {
+            let title = format!("libraries took {} {taken} times, and gave {given} back", pair.what);
             let mut finding =
-                about.finding("leak", 30.0, title, "No function of the program's own is known to keep it.");
+                about.finding("leak", 30.0, title, "No function of the program's own is known to keep any.");
             finding.facts = json!({ "what": pair.what, "taken_in_all": taken, "given_in_all": given });
             found.push(finding);
         }

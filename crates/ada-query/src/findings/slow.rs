@@ -65,11 +65,13 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     Ok(found)
 }
 
-/// For how long others had the processor meanwhile: a call was neither slow nor fast then.
-fn preempted(about: &About<'_>, thread: ThreadIndex, start: u64, elapsed: u64) -> u64 {
+/// For how long others had the processor meanwhile: a call was neither slow nor fast then. Nor is a library slow while it waits, for
+/// its caller wants it to.
+fn set_aside(about: &About<'_>, is_own: bool, thread: ThreadIndex, start: u64, elapsed: u64) -> u64 {
     let end = TraceNanos(start.saturating_add(elapsed));
-    let times = about.process.known_state_times(thread, TraceNanos(start), end);
-    times.map_or(0, |times| times.of(ThreadState::Ready).min(elapsed))
+    let Some(times) = about.process.known_state_times(thread, TraceNanos(start), end) else { return 0 };
+    let waited = if is_own { 0 } else { times.of(ThreadState::Blocked) };
+    times.of(ThreadState::Ready).saturating_add(waited).min(elapsed)
 }
 
 /// A slow call: its duration, the time in the function that most of it went into, its thread and opening event.
@@ -106,7 +108,7 @@ impl Slow {
             let thread = tables.block(block).thread;
             for row in rows.unwrap_or_else(|| (0..columns.rows() as u16).collect()) {
                 let [start, elapsed] = [Column::Start, Column::Duration].map(|it| columns.at(it, row.into()));
-                let duration = elapsed - preempted(about, thread, start, elapsed);
+                let duration = elapsed - set_aside(about, is_own[function.as_usize()], thread, start, elapsed);
                 if duration >= least {
                     slow.add(SlowCall { duration, thread, seq: columns.seq(row.into()), start, elapsed });
                 }
@@ -196,7 +198,7 @@ fn hottest_inside(
     let own_time = |self_ns: u64, start, elapsed| match self_ns {
         // What is short was hardly preempted, and looking takes time.
         0..SHORTEST_OUTLIER => self_ns,
-        _ => self_ns - preempted(about, thread, start, elapsed).min(self_ns),
+        _ => self_ns - set_aside(about, true, thread, start, elapsed).min(self_ns),
     };
     sums[root] = own_time(call.self_ns(), call.start().0, call.duration());
     let mut open: Vec<(EventSeq, usize)> = vec![(seq, root)];

@@ -25,8 +25,12 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
     let stuck_on_locks: u64 =
         survey.waits.iter().filter(|((_, wait), _)| *wait == Wait::Lock).map(|(_, it)| it.unfinished).sum();
     let mut found = Vec::new();
-    for (&(own, wait), waited) in &survey.waits {
-        let who = if own == NOBODY { "nobody known".to_owned() } else { about.name(own) };
+    // A program that comes to its end has not hung; threads that wait then were a pool's, or a runtime's.
+    let came_to_an_end = about.trace.manifest(about.process).and_then(|it| it.exit.as_ref()?.code) == Some(0);
+    // How long a library's own threads wait for work says nothing.
+    let is_of_interest = |own, wait| own != NOBODY || wait == Wait::Lock;
+    for (&(own, wait), waited) in survey.waits.iter().filter(|((own, wait), _)| is_of_interest(*own, *wait)) {
+        let who = if own == NOBODY { "a library".to_owned() } else { about.name(own) };
         let facts = json!({
             "waits_for": wait.words(), "count": waited.count, "total_ns": waited.total_ns,
             "longest_ns": waited.longest.0, "unfinished": waited.unfinished,
@@ -35,7 +39,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
         // The trace ends with its last event, and threads that wait for each other make none: how long a lock was waited
         // for at the end is not known, and that it was is enough.
         let is_long = duration >= SHORTEST && duration.saturating_mul(100) / life >= LONG_SHARE;
-        if waited.unfinished > 0 && (is_long || wait == Wait::Lock) {
+        if waited.unfinished > 0 && (wait == Wait::Lock || is_long && !came_to_an_end) {
             // Pools wait for work until the end; a lock that never comes is another matter.
             let score = match wait {
                 Wait::Lock => 95.0,
@@ -77,8 +81,8 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
                 Wait::Condition => 25.0,
                 Wait::Thread => 15.0,
             };
-            let title =
-                format!("{who} waited {} for {} in {} calls", nanoseconds(waited.total_ns), wait.words(), waited.count);
+            let calls = if waited.count == 1 { "one call".to_owned() } else { format!("{} calls", waited.count) };
+            let title = format!("{who} waited {} for {} in {calls}", nanoseconds(waited.total_ns), wait.words());
             let mut rationale = format!(
                 "That is {:.0} % of the process's life (over all threads); the longest wait took {}.",
                 waited.total_ns as f64 / life as f64 * 100.0,

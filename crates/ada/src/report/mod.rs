@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         let facts = facts::gather(opened, &order);
         let threads = threads::gather(opened);
         let logical = facts::logical(opened);
-        let oddities = oddities::gather(opened, args.limit);
+        let oddities = oddities::gather(opened);
         match args.format {
             ListFormat::Table => {
                 findings::print(opened, out, &findings, args.session.session.as_deref(), args.limit)?;

@@ -9,17 +9,9 @@ use serde_json::json;
 
 use super::imbalances;
 use super::item::Item;
-use crate::analysis::{OpenedSession, Target, TraceProcess, counted, nanoseconds, thousands};
-use crate::top::{self, Sort, Use};
+use crate::analysis::{OpenedSession, Target, TraceProcess, counted, thousands};
 
-/// A call this much longer than the 99th percentile of its function is worth a look.
-const OUTLIER: u64 = 10;
-/// Functions with fewer calls have no percentiles to speak of.
-const ENOUGH_CALLS: u64 = 20;
-/// Shorter calls are not worth a look, whatever their function's others are like.
-const SHORTEST_OUTLIER: u64 = 100_000;
-
-pub(super) fn gather(opened: &OpenedSession, limit: usize) -> Vec<Item> {
+pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
     let (usual, mut items): (Vec<_>, Vec<_>) = outcomes(opened).into_iter().partition(|(is_usual, _)| *is_usual);
     let others = items.drain(..).map(|(_, item)| item);
     // What the program itself takes for wrong comes first.
@@ -30,7 +22,6 @@ pub(super) fn gather(opened: &OpenedSession, limit: usize) -> Vec<Item> {
     items.extend(anomalies(opened));
     items.extend(orphans(opened));
     items.extend(pending_groups(opened));
-    items.extend(outliers(opened).into_iter().take(limit));
     items.extend(imbalances::gather(opened));
     items.extend(usual.into_iter().map(|(_, item)| item));
     items
@@ -197,28 +188,4 @@ fn pending_groups(opened: &OpenedSession) -> Option<Item> {
     let json = json!({ "kind": "pending_group", "count": count, "left": remaining });
     let words = format!("{} dispatch groups never became empty", thousands(count));
     (count > 0).then(|| Item::oddity("pending groups".into(), words, Some("ada queues".into()), json))
-}
-
-/// Calls that took much longer than others of the same function.
-fn outliers(opened: &OpenedSession) -> Vec<Item> {
-    let is_outlier = |it: &Use<'_>| {
-        let usual = it.stats.quantile(0.99).unwrap_or(u64::MAX);
-        it.stats.timed >= ENOUGH_CALLS
-            && it.stats.max_ns >= SHORTEST_OUTLIER
-            && it.stats.max_ns / OUTLIER >= usual.max(1)
-    };
-    let mut found = top::all(opened);
-    found.retain(is_outlier);
-    top::sort_uses(&mut found, Sort::Max);
-    found
-        .iter()
-        .map(|it| {
-            let names = &opened.processes()[it.process].names;
-            let usual = it.stats.quantile(0.99).unwrap_or(0);
-            let json = json!({ "kind": "slow_outlier", "duration_ns": it.stats.max_ns, "p99_ns": usual });
-            let words =
-                format!("took {} once, where 99 % take {} at most", nanoseconds(it.stats.max_ns), nanoseconds(usual));
-            Item::oddity(names.name(it.stats.function), words, top::longest(opened, it), json)
-        })
-        .collect()
 }
