@@ -16,5 +16,5 @@ mod weights;
 pub use budget::Advice;
 pub(crate) use calibration::{Calibrated, calibrate};
 pub(crate) use cpu_time::watch_cpu;
-pub use governor::Governed;
+pub use governor::{DEARER_AT_MOST, Governed};
 pub(crate) use governor::{Governor, advise};

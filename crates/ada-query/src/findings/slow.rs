@@ -157,11 +157,12 @@ impl Slow {
         let is_rare = self.count == 1 || self.count.saturating_mul(1000) <= it.timed;
         let may_be_chance = is_rare && self.culprit == function;
         let base = if self.is_own { 45.0 } else { 20.0 } - if may_be_chance { 20.0 } else { 0.0 };
-        let mut rationale = format!(
-            "99 % took {} at most. `ada ask why-slow {}` looks into this one.",
-            nanoseconds(it.quantile(0.99).unwrap_or(0)),
-            about.frame(thread, seq),
-        );
+        let mut rationale = String::new();
+        // Of the others nobody knows how long they had no processor.
+        if let Some(most) = it.quantile(0.99).filter(|most| *most < duration) {
+            rationale.push_str(&format!("99 % took {} at most. ", nanoseconds(most)));
+        }
+        rationale.push_str(&format!("`ada ask why-slow {}` looks into this one.", about.frame(thread, seq)));
         if may_be_chance {
             rationale.push_str(" That is rare, and in its own code: the machine may have been busy elsewhere.");
         }

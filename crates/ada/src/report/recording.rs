@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ada_control::DEARER_AT_MOST;
 use ada_event::{EventSeq, FunctionId, ModuleId, RuntimeAddr, ThreadId};
 use ada_query::signal_name;
 use ada_span::table::ThreadEntry;
@@ -150,25 +151,26 @@ fn switched(opened: &OpenedSession) -> Option<Item> {
 
 /// What hooks took, and how long threads waited to record.
 fn hooks(opened: &OpenedSession) -> Vec<Item> {
-    let (mut hooks_ns, mut error_ns, mut waited) = (0.0, 0.0, 0_u64);
+    let (mut least, mut most, mut waited) = (0.0, 0.0, 0_u64);
     for process in opened.processes() {
         let Some(manifest) = &opened.recorded(process).manifest else { continue };
         let events: u64 = process.tables.meta().threads.iter().map(|thread| thread.facts.events).sum();
         if let Some(cost) = &manifest.hook_cost_ns {
-            hooks_ns += events as f64 / 2.0 * cost.pair;
-            error_ns += events as f64 / 2.0 * cost.pair_error;
+            let pairs = events as f64 / 2.0;
+            least += pairs * (cost.pair - cost.pair_error);
+            most += pairs * (cost.pair + cost.pair_error) * DEARER_AT_MOST;
         }
         waited = manifest.gaps.iter().fold(waited, |sum, gap| sum.saturating_add(gap.waited_ns));
     }
     let mut items = Vec::new();
-    if hooks_ns > 0.0 {
-        let (hooks_ns, error_ns) = (hooks_ns as u64, error_ns as u64);
+    if most > 0.0 {
+        let (least, most) = (least as u64, most as u64);
         let words = format!(
-            "took about {} ±{} of the threads' time; --corrected takes that out of durations",
-            nanoseconds(hooks_ns),
-            nanoseconds(error_ns)
+            "took {} to {} of the threads' time; --corrected takes the least of that out of durations",
+            nanoseconds(least),
+            nanoseconds(most)
         );
-        items.push(Item::fact("hooks", words, json!({ "hooks_ns": hooks_ns, "error_ns": error_ns })));
+        items.push(Item::fact("hooks", words, json!({ "least_ns": least, "most_ns": most })));
     }
     if waited > 0 {
         let words = format!(
