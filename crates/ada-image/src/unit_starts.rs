@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use ada_event::ImageOffset;
-use gimli::{AttributeValue, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line, DW_AT_specification};
-use gimli::{DW_TAG_subprogram, DebuggingInformationEntry, EndianSlice, LittleEndian, UnitRef};
+use gimli::{AttributeValue, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line, DW_AT_declaration};
+use gimli::{DW_AT_specification, DW_TAG_subprogram, DebuggingInformationEntry, EndianSlice, LittleEndian, UnitRef};
 
 use crate::SourcePlace;
 
@@ -24,6 +24,8 @@ struct Start {
     /// A number of the unit's line table.
     file: u64,
     line: u32,
+    /// It is where the function is only announced, as in a header.
+    is_announced: bool,
 }
 
 impl UnitStarts {
@@ -33,7 +35,16 @@ impl UnitStarts {
         starts.extend(first_rows(unit));
         // Declarations stay in front of rows.
         starts.sort_by_key(|start| start.address);
-        starts.dedup_by_key(|start| start.address);
+        // What is announced in one file and has its code in another is found by its code.
+        starts.dedup_by(|row, first| {
+            if row.address != first.address {
+                return false;
+            }
+            if first.is_announced && row.file != first.file {
+                std::mem::swap(row, first);
+            }
+            true
+        });
         Self(starts)
     }
 
@@ -54,18 +65,18 @@ fn declarations(unit: &UnitRef<'_, Bytes<'_>>) -> Vec<Start> {
         let Some(range) = unit.die_ranges(entry).ok().and_then(|mut ranges| ranges.next().ok().flatten()) else {
             continue;
         };
-        if let Some((file, line)) = declaration(unit, entry.clone()) {
-            found.push(Start { address: range.begin, file, line });
+        if let Some((file, line, is_announced)) = declaration(unit, entry.clone()) {
+            found.push(Start { address: range.begin, file, line, is_announced });
         }
     }
     found
 }
 
-/// The file and line that an entry, or the one that it is made from, was declared in.
+/// The file and line that an entry, or the one that it is made from, was declared in, and whether it is only announced there.
 fn declaration<'d>(
     unit: &UnitRef<'_, Bytes<'d>>,
     mut entry: DebuggingInformationEntry<Bytes<'d>>,
-) -> Option<(u64, u32)> {
+) -> Option<(u64, u32, bool)> {
     for _ in 0..MAX_HOPS {
         let file = entry.attr_value(DW_AT_decl_file).and_then(|file| match file {
             AttributeValue::FileIndex(file) => Some(file),
@@ -73,7 +84,7 @@ fn declaration<'d>(
         });
         let line = entry.attr_value(DW_AT_decl_line).and_then(|line| u32::try_from(line.udata_value()?).ok());
         if let (Some(file), Some(line @ 1..)) = (file, line) {
-            return Some((file, line));
+            return Some((file, line, entry.attr_value(DW_AT_declaration).is_some()));
         }
         let next = entry.attr_value(DW_AT_abstract_origin).or_else(|| entry.attr_value(DW_AT_specification));
         // An entry of another unit, as link-time optimisation makes them, is left alone: a row has to do.
@@ -89,7 +100,7 @@ fn first_rows(unit: &UnitRef<'_, Bytes<'_>>) -> Vec<Start> {
     while let Ok(Some((_, row))) = rows.next_row() {
         let Some(line) = row.line().and_then(|line| u32::try_from(line.get()).ok()) else { continue };
         if !row.end_sequence() && found.last().is_none_or(|last| last.address != row.address()) {
-            found.push(Start { address: row.address(), file: row.file_index(), line });
+            found.push(Start { address: row.address(), file: row.file_index(), line, is_announced: false });
         }
     }
     found

@@ -74,6 +74,8 @@ pub(crate) enum PieceEnd {
     Unknown,
     /// What lies behind the piece.
     FallsThrough,
+    /// The same behind padding, if its last instruction but for that runs.
+    RunsOverPadding,
     /// What lies behind the piece, if the call comes back. Compilers end functions with calls that do not.
     Calls,
     /// Something else, for certain.

@@ -271,6 +271,9 @@ pub fn near_names(trace: &Trace, wanted: &str) -> Vec<String> {
             for row in process.names.functions(module.module_id) {
                 let name = ada_image::demangle(&row.name);
                 let plain = ada_image::without_arguments(&name).to_owned();
+                if plain.is_empty() {
+                    continue;
+                }
                 if wanted.len() >= 3 && plain.to_lowercase().contains(&wanted.to_lowercase()) && parts.len() < 8 {
                     parts.insert(plain.clone());
                 }

@@ -112,6 +112,7 @@ static ALL: &[NameSet] = &[
         (1, "SOCK_STREAM"), (2, "SOCK_DGRAM"), (3, "SOCK_RAW"), (4, "SOCK_RDM"), (5, "SOCK_SEQPACKET"),
         (524288, "SOCK_CLOEXEC"), (2048, "SOCK_NONBLOCK"),
     ]),
+    set("accept_flags", SetKind::Flags("0"), &[(524288, "SOCK_CLOEXEC"), (2048, "SOCK_NONBLOCK")]),
     set("socket_level", SetKind::Enum, &[
         (1, "SOL_SOCKET"), (0, "IPPROTO_IP"), (6, "IPPROTO_TCP"), (17, "IPPROTO_UDP"), (41, "IPPROTO_IPV6"),
     ]),
@@ -200,6 +201,8 @@ mod tests {
         assert_eq!(words("open_flags", 0o20200000), "O_RDONLY|O_TMPFILE");
         assert_eq!(words("protection", 0x1003), "PROT_READ|PROT_WRITE|0x1000");
         assert_eq!(words("socket_type", 0o2000001), "SOCK_STREAM|SOCK_CLOEXEC");
+        assert_eq!(words("accept_flags", 0o2000000), "SOCK_CLOEXEC");
+        assert_eq!(words("accept_flags", 0), "0");
         assert_eq!(words("signal", 15), "SIGTERM");
         assert_eq!(words("signal", 40), "40");
         assert_eq!(words("error", 2), "ENOENT");

@@ -11,7 +11,7 @@ use super::patience::Patience;
 use crate::arch::instruction_number;
 use crate::code_scan::{Piece, PieceEnd};
 use crate::image_code::ImageCode;
-use crate::leave::LeaveKind;
+use crate::leave::{Leave, LeaveKind};
 
 /// No function has more pieces; one that seems to is not understood.
 const MOST_PIECES: usize = 64;
@@ -109,6 +109,11 @@ impl Follower<'_> {
             match piece.after {
                 PieceEnd::FallsThrough if self.is_entry(piece.end) => extent.is_open = true,
                 PieceEnd::FallsThrough => to_do.push(piece.end),
+                PieceEnd::RunsOverPadding => {
+                    let own = OwnPiece { piece, starts: at == piece.start };
+                    let from = self.code.scan.leaves_of(&piece).last().map_or(piece.start, Leave::end);
+                    extent.is_open |= self.is_entry(piece.end) && self.is_reached(from, piece.end - 1, &own);
+                }
                 PieceEnd::Unknown | PieceEnd::Calls | PieceEnd::Leaves => (),
             }
         }

@@ -29,9 +29,13 @@ pub(crate) fn read_piece(
     let mut found = PieceUse::default();
     let mut decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
     let mut recent = Recent::new();
+    let mut before_padding = None;
     reads.start_piece();
     while decoder.can_decode() {
         let instruction = recent.decode(&mut decoder);
+        if instruction.mnemonic() != Mnemonic::Nop {
+            before_padding = Some(instruction.code());
+        }
         reads.note(instruction);
         if instruction.op0_kind() == OpKind::NearBranch64 {
             let target = instruction.near_branch64();
@@ -44,7 +48,7 @@ pub(crate) fn read_piece(
         found.uses_gs |= uses_gs(instruction);
         leaves.extend(recent.leave());
     }
-    found.end = end_of(recent.newest());
+    found.end = end_of(recent.newest(), before_padding);
     found
 }
 
@@ -74,9 +78,16 @@ fn kind_of(branch: &Instruction) -> Branch {
     }
 }
 
-fn end_of(last: &Instruction) -> PieceEnd {
-    // Behind a nop may be anything: some assembler files pad before they end the entry.
-    if last.is_invalid() || last.mnemonic() == Mnemonic::Nop {
+fn end_of(last: &Instruction, before_padding: Option<Code>) -> PieceEnd {
+    // Some assembler files pad before they end the entry.
+    if last.mnemonic() == Mnemonic::Nop {
+        let runs_on = before_padding.is_none_or(|code| {
+            matches!(code.flow_control(), FlowControl::Next | FlowControl::ConditionalBranch)
+                && !matches!(code, Code::INVALID | Code::Hlt)
+        });
+        return if runs_on { PieceEnd::RunsOverPadding } else { PieceEnd::Unknown };
+    }
+    if last.is_invalid() {
         return PieceEnd::Unknown;
     }
     match last.flow_control() {

@@ -50,6 +50,10 @@ pub fn advice(finding: &Finding) -> Advice {
             "time to pass" => ("Wait for what is to happen, and not for time to pass.", show()),
             _ => ("Look at what the other side did meanwhile.", show()),
         },
+        "disturbed" => (
+            "Trace again with --max-overhead 10%, or --only with what you want to see.",
+            "ada top --all --sort calls".to_owned(),
+        ),
         "leak" => ("Give back what was taken, on the way out of who keeps it.", show()),
         "slow_outlier" => (
             "Compare the slow call with the usual ones.",
@@ -80,7 +84,9 @@ pub fn advice(finding: &Finding) -> Advice {
 
 fn certainty(finding: &Finding) -> &'static str {
     match finding.kind {
-        "crash" | "panic" | "uncaught_exception" | "deadlock" | "ignored_error" => "certain",
+        "crash" | "panic" | "uncaught_exception" | "deadlock" | "ignored_error" | "disturbed" => "certain",
+        // Values prove it; counts alone suggest it.
+        "leak" if finding.facts["kept"].is_u64() && finding.score >= 55.0 => "certain",
         // Pools wait for work until the end; nobody waits for a lock by design.
         "hang" if finding.facts["waits_for"] == "a lock" => "certain",
         "failed_calls" if finding.score >= 40.0 => "likely",

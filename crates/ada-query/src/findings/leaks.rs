@@ -18,6 +18,16 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
     let mut found = Vec::new();
     // Plugins are kept for the whole life of a program; what loading them takes is theirs.
     for (number, pair) in PAIRS.iter().enumerate().filter(|(_, pair)| pair.what != "libraries") {
+        // Who was not recorded all the time may have given back what it is said to keep.
+        let raw = |function| about.process.names.raw(function);
+        let is_of_pair = |raw: &str| pair.takers.contains(&raw) || pair.givers.contains(&raw);
+        let is_hidden = about
+            .process
+            .switched
+            .hides(|function| raw(function).is_some_and(|raw| is_of_pair(raw.split('@').next().unwrap_or_default())));
+        if is_hidden {
+            continue;
+        }
         let of_pair = || survey.taken.iter().filter(move |((_, it), _)| *it == number).map(|((own, _), it)| (*own, it));
         let taken: u64 = of_pair().map(|(_, it)| it.taken).sum();
         let given: u64 = of_pair().map(|(_, it)| it.given).sum();

@@ -5,10 +5,13 @@ mod caveats;
 mod concurrency;
 mod crash;
 mod deadlock;
+mod disturbed;
 mod failed_calls;
 mod goroutines;
 mod growing_cost;
+mod kept;
 mod leaks;
+mod ledger;
 mod lock_held_asleep;
 mod lock_inversion;
 mod lost_wakeup;
@@ -47,7 +50,7 @@ pub struct Finding {
     /// What kind: crash, uncaught_exception, panic, terminated, deadlock, lost_wakeup, lock_held_asleep, lock_inversion, hang,
     /// long_wait, leak,
     /// slow_outlier, hot_function, growing_cost, unmatched, never_joined, never_resumed, leaked_continuation, ignored_error, leaked_goroutines, never_left,
-    /// failed_calls, recursion or hot_tiny_function.
+    /// failed_calls, disturbed, recursion or hot_tiny_function.
     pub kind: &'static str,
     /// How much it matters, from 0 to 100.
     pub score: f64,
@@ -77,12 +80,18 @@ pub fn findings(trace: &Trace, cancel: &Cancel, symptom: Option<&str>) -> Result
         all.extend(raised::find(&about, &survey, &crashes));
         all.extend(crashes);
         let failed_calls = failed_calls::find(&about)?;
+        all.extend(disturbed::find(&about));
         all.extend(deadlock::find(&about)?);
         all.extend(lock_held_asleep::find(&about)?);
         all.extend(lock_inversion::find(&about)?);
         all.extend(lost_wakeup::find(&about)?);
         all.extend(waits::find(&about, &survey)?);
-        all.extend(failed_calls::without_failed(leaks::find(&about, &survey), &failed_calls));
+        let kept = kept::find(&about, &survey)?;
+        let mut leaks = failed_calls::without_failed(leaks::find(&about, &survey), &failed_calls);
+        // What values prove is better than what counts suggest.
+        leaks.retain(|it| !it.facts["what"].as_str().and_then(|what| kept.get(what)).is_some_and(kept::Kept::decides));
+        all.extend(leaks);
+        all.extend(kept.into_values().flat_map(|it| it.findings));
         all.extend(failed_calls);
         all.extend(slow::find(&about)?);
         all.extend(growing_cost::find(&about, &survey)?);

@@ -64,6 +64,8 @@ pub(super) enum Wait {
     Thread,
     Condition,
     Input,
+    /// Whatever comes next, as servers do.
+    Events,
     Child,
     Sleep,
 }
@@ -76,6 +78,7 @@ impl Wait {
             Self::Thread => "a thread to end",
             Self::Condition => "another thread's signal",
             Self::Input => "input or output",
+            Self::Events => "whatever comes next",
             Self::Child => "a child process",
             Self::Sleep => "time to pass",
         }
@@ -118,9 +121,10 @@ impl Wait {
             | "sigwait"
             | "sigwaitinfo"
             | "pause" => Self::Condition,
-            "read" | "recv" | "recvfrom" | "recvmsg" | "accept" | "accept4" | "poll" | "ppoll" | "select"
-            | "pselect" | "epoll_wait" | "epoll_pwait" | "connect" | "fsync" | "fdatasync" | "write" | "send"
+            "read" | "recv" | "recvfrom" | "recvmsg" | "connect" | "fsync" | "fdatasync" | "write" | "send"
             | "sendto" | "sendmsg" | "pread64" | "pwrite64" | "pread" | "pwrite" => Self::Input,
+            "accept" | "accept4" | "poll" | "ppoll" | "select" | "pselect" | "epoll_wait" | "epoll_pwait"
+            | "epoll_pwait2" => Self::Events,
             "wait" | "wait3" | "wait4" | "waitpid" | "waitid" | "system" | "pclose" => Self::Child,
             "nanosleep" | "clock_nanosleep" | "usleep" | "sleep" | "thrd_sleep" => Self::Sleep,
             _ => return None,
@@ -131,6 +135,11 @@ impl Wait {
 /// Whether a function waits for something, by what linkers call it.
 pub fn is_wait(raw: &str) -> bool {
     Wait::of(raw).is_some()
+}
+
+/// Whether a function waits for whatever comes next: how long says nothing of the program.
+pub(super) fn is_idle(raw: &str) -> bool {
+    Wait::of(raw) == Some(Wait::Events)
 }
 
 /// Whether a function waits for what another thread or process does: how long says more of these than of who waits.

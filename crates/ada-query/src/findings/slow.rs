@@ -9,7 +9,7 @@ use ada_span::{FunctionStats, ThreadIndex};
 use serde_json::json;
 
 use super::slow_calls::{SlowCall, SlowCalls};
-use super::{About, Finding, nanoseconds};
+use super::{About, Finding, nanoseconds, pairs};
 use crate::error::QueryError;
 use crate::ownership::own_functions;
 use crate::predicate::{Measure, Ready};
@@ -182,7 +182,7 @@ impl Slow {
 }
 
 /// The function with the most time in itself inside a call, and how much. None where the call has others of its own function in it,
-/// and is longer for that.
+/// and is longer for that, and where it waited for whatever came next for most of its time.
 fn hottest_inside(
     about: &About<'_>,
     thread: ThreadIndex,
@@ -202,6 +202,11 @@ fn hottest_inside(
         _ => self_ns - set_aside(about, true, thread, start, elapsed).min(self_ns),
     };
     sums[root] = own_time(call.self_ns(), call.start().0, call.duration());
+    let is_idle = |function: usize| {
+        let function = about.process.function(FunctionIndex(function as u32));
+        about.process.names.raw(function).is_some_and(|raw| pairs::is_idle(&raw))
+    };
+    let mut idle = if is_idle(root) { call.duration() } else { 0 };
     let mut open: Vec<(EventSeq, usize)> = vec![(seq, root)];
     for block in tables.blocks_of(thread) {
         let entry = tables.block(block);
@@ -227,14 +232,22 @@ fn hottest_inside(
             let [self_ns, start, elapsed] =
                 [Column::SelfTime, Column::Start, Column::Duration].map(|it| columns.at(it, row));
             sums[blamed] = sums[blamed].saturating_add(own_time(self_ns, start, elapsed));
+            if elapsed >= SHORTEST_OUTLIER && is_idle(function) {
+                idle = idle.saturating_add(elapsed);
+            }
             open.push((row_seq, blamed));
         }
     }
-    Ok((0..).map(FunctionIndex).zip(sums).max_by_key(|(_, sum)| *sum))
+    let hottest = (0..).map(FunctionIndex).zip(sums).max_by_key(|(_, sum)| *sum);
+    Ok(hottest.filter(|_| idle <= call.duration() / 2))
 }
 
 /// The program's own functions that take a large share of the time in themselves.
 fn hot(about: &About<'_>, is_own: &[bool]) -> Vec<Finding> {
+    // What is not recorded is in the time of who called it.
+    if about.process.switched.hides(|_| true) {
+        return Vec::new();
+    }
     let meta = about.process.tables.meta();
     let all: u64 = meta.functions.iter().map(|it| it.self_ns).fold(0, u64::saturating_add);
     let mut found = Vec::new();

@@ -46,6 +46,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
                 Wait::Thread => 55.0,
                 Wait::Condition | Wait::Child => 50.0,
                 Wait::Input => 45.0,
+                Wait::Events => 32.0,
                 Wait::Sleep => 30.0,
             };
             let by_then = if is_long { format!(", {} by then", nanoseconds(duration)) } else { String::new() };
@@ -70,7 +71,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
         }
         let (duration, thread, seq) = waited.longest;
         let is_long = waited.total_ns >= SHORTEST && waited.total_ns.saturating_mul(100) / life >= LONG_SHARE;
-        if is_long {
+        if is_long && wait != Wait::Events {
             let share = (waited.total_ns as f64 / life as f64).min(1.0);
             let base = match wait {
                 // Threads that stand in line for a lock do nothing at all.
@@ -80,6 +81,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
                 Wait::Input | Wait::Child | Wait::Sleep => 35.0,
                 Wait::Condition => 25.0,
                 Wait::Thread => 15.0,
+                Wait::Events => 5.0,
             };
             let calls = if waited.count == 1 { "one call".to_owned() } else { format!("{} calls", waited.count) };
             let title = format!("{who} waited {} for {} in {calls}", nanoseconds(waited.total_ns), wait.words());

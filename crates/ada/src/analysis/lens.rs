@@ -7,6 +7,7 @@ use ada_query::{FunctionPattern, Trace, TraceProcess};
 use anyhow::bail;
 
 use super::listing::ListFormat;
+use crate::exit::say;
 
 /// Whose functions, and which processes.
 #[derive(clap::Args, Default)]
@@ -71,6 +72,16 @@ impl LensArgs {
         }
         Ok(())
     }
+}
+
+/// Says so where none of some functions is known. Of those that are not, where others are, standard error hears.
+pub(crate) fn check_some_known(trace: &Trace, typed: &[String]) -> anyhow::Result<()> {
+    let unknown: Vec<anyhow::Error> = typed.iter().filter_map(|it| check_known(trace, it).err()).collect();
+    if unknown.len() == typed.len() {
+        return unknown.into_iter().next().map_or(Ok(()), Err);
+    }
+    unknown.iter().for_each(|error| say(format_args!("ada: {error}\n")));
+    Ok(())
 }
 
 /// Says so where no function has a name like this, and what may have been meant. One that was not called is fine.

@@ -22,7 +22,7 @@ pub(crate) use ada_query::{
 };
 pub(crate) use asked::{AskArgs, open_trace};
 pub(crate) use corrected::{check_correctable, corrected_text, put_corrected};
-pub(crate) use lens::{LensArgs, check_known};
+pub(crate) use lens::{LensArgs, check_known, check_some_known};
 pub(crate) use list_page::list_page;
 pub(crate) use listing::{ListFormat, Listing, Out, csv, csv_row, csv_titles};
 pub(crate) use newest::{find as find_session, sessions_in};

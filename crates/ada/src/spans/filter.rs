@@ -9,7 +9,7 @@ use ada_value::ValueTest;
 use clap::ValueEnum;
 
 use crate::analysis::{
-    CallValues, LensArgs, Moment, OpenedSession, Span, Wanted, check_known, chosen_threads, parse_nanos,
+    CallValues, LensArgs, Moment, OpenedSession, Span, Wanted, check_some_known, chosen_threads, parse_nanos,
 };
 
 /// Options that choose spans.
@@ -122,6 +122,14 @@ impl FilterArgs {
     }
 
     /// Whether callbacks are what is wanted.
+    /// What to say where nothing is like that.
+    pub(crate) fn nothing(&self) -> &'static str {
+        match self.values {
+            Some(_) => "no span is like that; calls whose values were not captured are not compared (ada trace --args)",
+            None => "no span is like that",
+        }
+    }
+
     pub(crate) fn asks_for_callbacks(&self) -> bool {
         self.runtime.contains(&Runtime::Callback)
     }
@@ -129,7 +137,7 @@ impl FilterArgs {
     /// `is_own`: where nothing else is said, calls of the program's own functions.
     pub(crate) fn prepare(&self, opened: &OpenedSession, is_own: bool) -> anyhow::Result<Filter> {
         let threads = chosen_threads(opened, &self.thread)?;
-        self.function.iter().try_for_each(|it| check_known(opened, it))?;
+        check_some_known(opened, &self.function)?;
         let is_wanted = |byte: usize| {
             Outcome::from_byte(byte as u8).is_some_and(|outcome| {
                 (self.status.is_empty() || self.status.contains(&outcome.status))

@@ -182,7 +182,7 @@ fn print(
         }
         ListFormat::Table => {
             if rows.is_empty() {
-                return out.line("no span is like that");
+                return out.line(args.filter.nothing());
             }
             let mut titles = vec!["span", ">start", ">duration", ">self", ">thread", "status", "name"];
             if args.corrected {

@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    LensArgs, ListFormat, OpenedSession, Out, SessionArgs, Target, check_known, csv, list_page, put_corrected,
+    LensArgs, ListFormat, OpenedSession, Out, SessionArgs, Target, check_some_known, csv, list_page, put_corrected,
     put_source, with_tables,
 };
 use crate::exit::Outcome;
@@ -130,7 +130,7 @@ const CORRECTED_FIELDS: usize = 4;
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::for_people(args.format, args.wide);
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
-        args.function.iter().try_for_each(|it| check_known(opened, it))?;
+        check_some_known(opened, &args.function)?;
         let mut uses = seen(opened, &args.lens, &args.lens(), args.corrected, args.sort.state().is_some())?;
         let mut functions = std::mem::take(&mut uses.functions);
         let patterns: Vec<FunctionPattern> = args.function.iter().map(|it| FunctionPattern::new(it)).collect();

@@ -56,7 +56,8 @@ pub(crate) fn print(
             "share" => bar(it.self_ns() as f64 / all, BAR),
             "" => percent(it.self_ns() as f64 / all),
             "self" => nanoseconds(stats.self_ns.saturating_add(it.outside_ns())),
-            "total" => nanoseconds(stats.total_ns),
+            // What a function goes on in by a jump is in its self time here, and its call has ended by then.
+            "total" => nanoseconds(stats.total_ns.max(stats.self_ns.saturating_add(it.outside_ns()))),
             "calls" => thousands(stats.spans),
             "running" | "ready" | "blocked" => {
                 it.states.zip(sort.state()).map(|(states, state)| nanoseconds(states.of(state))).unwrap_or_default()

@@ -46,6 +46,26 @@ fn a_leak_is_named_by_who_takes() {
     }
 }
 
+/// What each call got and what was closed or freed says who kept what; nobody who gives back is blamed.
+#[test]
+fn descriptors_and_memory_that_are_kept_are_told_by_their_values() {
+    let program = Program::new("bug_descriptors.c").flags(&["-O1"]);
+    let said = std::process::Command::new(program.build()).output().unwrap().stdout;
+    assert_eq!(String::from_utf8(said).unwrap().trim(), "left open 50, bytes kept 3015");
+    let leaks = |options: &[&str]| -> Vec<serde_json::Value> {
+        let traced = TracedProgram::trace_with(&program, options);
+        findings(&traced, None).into_iter().filter(|it| it["kind"] == "leak").collect()
+    };
+    let told = |all: &[serde_json::Value], what: &str| -> Vec<(String, u64, u64)> {
+        let of = all.iter().filter(|it| it["facts"]["what"] == what);
+        let number = |it: &serde_json::Value, name: &str| it["facts"][name].as_u64().unwrap();
+        of.map(|it| (it["function"].as_str().unwrap().to_owned(), number(it, "kept"), number(it, "bytes"))).collect()
+    };
+    assert_eq!(told(&leaks(&[]), "descriptors"), [("read_setting".to_owned(), 50, 0)]);
+    let all = leaks(&["--args", "malloc,calloc,realloc,free"]);
+    assert_eq!(told(&all, "memory"), [("keep".to_owned(), 30, 3015)], "{all:#?}");
+}
+
 #[test]
 fn a_slow_path_is_named_by_where_the_time_goes() {
     let traced = TracedProgram::trace(&Program::new("bug_slow_path.c"));
