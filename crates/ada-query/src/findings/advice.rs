@@ -85,12 +85,12 @@ pub fn advice(finding: &Finding) -> Advice {
 fn certainty(finding: &Finding) -> &'static str {
     match finding.kind {
         "crash" | "panic" | "uncaught_exception" | "deadlock" | "ignored_error" | "disturbed" => "certain",
-        // Values prove it; counts alone suggest it.
-        "leak" if finding.facts["kept"].is_u64() && finding.score >= 55.0 => "certain",
         // Pools wait for work until the end; nobody waits for a lock by design.
         "hang" if finding.facts["waits_for"] == "a lock" => "certain",
         "failed_calls" if finding.score >= 40.0 => "likely",
-        "leak" | "leaked_goroutines" | "never_left" | "never_resumed" if finding.score >= 55.0 => "likely",
+        // Values prove that it was kept; counts alone suggest it, where they agree with what is missing.
+        "leak" if finding.facts["kept"].is_u64() && finding.function.is_some() || finding.score >= 82.0 => "likely",
+        "leaked_goroutines" | "never_left" | "never_resumed" if finding.score >= 55.0 => "likely",
         "lost_wakeup" | "lock_held_asleep" | "growing_cost" => "likely",
         "slow_outlier" | "long_wait" if finding.score >= 55.0 => "likely",
         _ => "possible",

@@ -16,8 +16,10 @@ use crate::predicate::Ready;
 use crate::span::{FrameSpan, Span};
 use crate::trace::CallValues;
 
-/// Fewer may be kept for the whole life of a program.
-const FEW: usize = 16;
+/// Fewer may be kept for the whole life of a program …
+const FEW: usize = 4;
+/// … and more hardly are.
+const MANY: u64 = 16;
 /// Of more calls than this the values are not looked at.
 const MOST_CALLS: u64 = 2_000_000;
 /// Kept things whose keepers are looked for.
@@ -98,26 +100,25 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<BTreeMap<&'stat
             add(*part, frame, &span, &values, &mut descriptors, &mut memory);
         }
     }
-    let is_seen = |wanted: fn(Part) -> bool| {
+    let are_seen = |wanted: fn(Part) -> bool| {
         let mut of_kind = parts.iter().filter(|(_, (part, _))| wanted(*part));
-        let all_seen = |(function, (_, calls)): (&FunctionId, &(Part, u64))| seen.get(function) == Some(calls);
-        parts.values().any(|(part, _)| wanted(*part)) && of_kind.all(all_seen)
+        of_kind.all(|(function, (_, calls))| seen.get(function) == Some(calls))
     };
-    let is_descriptor = |part| matches!(part, Part::Opens | Part::Closes);
-    let kept = descriptors.kept_lowest_first();
-    let is_all = is_seen(is_descriptor);
-    found.insert("descriptors", Kept { findings: tell(about, survey, "descriptors", kept)?, is_all });
-    // Memory that is given back by a call without its values would look kept.
-    let is_whole = about.trace.manifest(about.process).is_some_and(|it| it.drops.is_empty() && it.switches.is_empty());
-    if is_whole && is_seen(|part| matches!(part, Part::Frees)) && !has_unseen_reallocation(&parts, &seen) {
-        let is_all = is_seen(|part| !matches!(part, Part::Opens | Part::Closes));
+    // What is given back by a call that was not seen, or without its values, would look kept.
+    let has_drops = about.trace.manifest(about.process).is_none_or(|it| it.drops.iter().any(|drop| drop.count > 0));
+    if has_drops || about.process.switched.hides(|function| part(function).is_some()) {
+        return Ok(found);
+    }
+    if are_seen(|part| part == Part::Closes) {
+        let is_all = are_seen(|part| part == Part::Opens);
+        let findings = tell(about, survey, "descriptors", descriptors.kept_lowest_first())?;
+        found.insert("descriptors", Kept { findings, is_all });
+    }
+    if are_seen(|part| matches!(part, Part::Frees | Part::Reallocates)) {
+        let is_all = are_seen(|part| matches!(part, Part::Allocates(..)));
         found.insert("memory", Kept { findings: tell(about, survey, "memory", memory.kept())?, is_all });
     }
     Ok(found)
-}
-
-fn has_unseen_reallocation(parts: &HashMap<FunctionId, (Part, u64)>, seen: &HashMap<FunctionId, u64>) -> bool {
-    parts.iter().any(|(function, (part, calls))| *part == Part::Reallocates && seen.get(function) != Some(calls))
 }
 
 /// Adds what a call took and gave back.
@@ -209,7 +210,11 @@ fn tell(
             }
         );
         // Some are kept on purpose; that they are kept is known.
-        let base = if keeper == NOBODY { 40.0 } else { 85.0 };
+        let base = match share.count {
+            _ if keeper == NOBODY => 40.0,
+            MANY.. => 85.0,
+            _ => 62.0,
+        };
         let mut finding = about.finding("leak", base - rank as f64, title, rationale);
         finding.function = (keeper != NOBODY).then_some(name);
         finding.facts = json!({

@@ -137,9 +137,10 @@ pub fn is_wait(raw: &str) -> bool {
     Wait::of(raw).is_some()
 }
 
-/// Whether a function waits for whatever comes next: how long says nothing of the program.
+/// Whether a function waits for whatever comes next, or for work: how long says nothing of the program. Rust's threads wait by
+/// `syscall`.
 pub(super) fn is_idle(raw: &str) -> bool {
-    Wait::of(raw) == Some(Wait::Events)
+    matches!(Wait::of(raw), Some(Wait::Events | Wait::Condition)) || raw == "syscall"
 }
 
 /// Whether a function waits for what another thread or process does: how long says more of these than of who waits.
