@@ -73,7 +73,7 @@ impl Row {
         if number < self.mapped() {
             return true;
         }
-        let _lock = Lock::take(self.growing);
+        let Some(_lock) = Lock::take_here(self.growing) else { return false };
         while number >= self.mapped() && self.mapped() < self.most {
             let mapped = self.mapped();
             let new = self.step.min(self.most - mapped) as u64;
@@ -119,7 +119,7 @@ pub(crate) fn claim_block(process: u32) -> usize {
 
 /// Makes another region of thread states, unless somebody else has since there were `known`. False where there is no room.
 pub(crate) fn add_region(known: usize) -> bool {
-    let _lock = Lock::take(&process_block().growing);
+    let Some(_lock) = Lock::take_here(&process_block().growing) else { return false };
     let region = regions();
     if region != known {
         return true;

@@ -93,7 +93,8 @@ unsafe fn free_number(state: *mut ThreadState, slot: u64) -> usize {
         let of = |slot: u64| interruptions.iter().position(|it| it.slot == slot);
         of(slot).or_else(|| of(0)).unwrap_or_else(|| {
             // Some were abandoned in a way that was not seen, or there are very many: one of them has seen enough.
-            let _lock = Lock::take(&process_block().handlers_busy);
+            // Without it, whoever has it is stopped, and cannot take the same one.
+            let _lock = Lock::take_here(&process_block().handlers_busy);
             let number = clock() as usize % INTERRUPTIONS;
             let given_up = interruptions[number];
             slot_of(&mut interruptions[number]).store(0, Ordering::Release);
@@ -324,7 +325,8 @@ unsafe fn slot_of<'a>(interruption: *mut Interruption) -> &'a AtomicU64 {
 
 /// From the thread that the handler began on: contexts are swapped in by others.
 fn take_from_any(slot: u64) -> Option<(*mut ThreadState, Interruption)> {
-    let _lock = Lock::take(&process_block().handlers_busy);
+    // Without it, whoever has it is stopped, and was looking for another handler.
+    let _lock = Lock::take_here(&process_block().handlers_busy);
     (1..states()).map(state).find_map(|state| {
         // SAFETY: states are mapped.
         unsafe { take_from(state, slot) }.map(|interruption| (state, interruption))

@@ -61,7 +61,7 @@ pub(crate) unsafe fn settle(state: *mut ThreadState, address: u64, bounds: Optio
             return;
         }
         let running = if bounds.is_none() { goroutines::running_at(address) } else { None };
-        let _lock = Lock::take(&process_block().stacks_busy);
+        let Some(_lock) = Lock::take(&process_block().stacks_busy, (*state).tid) else { return };
         let mut list = list();
         if let Some(running) = running.as_ref().filter(|it| !it.is_runtimes) {
             settle_on_goroutine(&mut list, state, address, running);
@@ -167,7 +167,7 @@ pub(crate) unsafe fn go_back(state: *mut ThreadState, stack_pointer: u64, left_a
         if (*state).number == 0 {
             return false;
         }
-        let _lock = Lock::take(&process_block().stacks_busy);
+        let Some(_lock) = Lock::take(&process_block().stacks_busy, (*state).tid) else { return false };
         let mut list = list();
         let is_left = |at: &usize| list.get(*at).is_some_and(|it| it.left_at == stack_pointer && it.user == 0);
         let Some(at) = list.containing(stack_pointer).filter(|at| stack_pointer != 0 && is_left(at)) else {
@@ -189,7 +189,7 @@ pub(crate) fn newest_on(address: u64) -> Option<*mut ShadowFrame> {
     if process_block().known_stacks.load(Ordering::Relaxed) == 0 {
         return None;
     }
-    let _lock = Lock::take(&process_block().stacks_busy);
+    let _lock = Lock::take_here(&process_block().stacks_busy)?;
     // SAFETY: the lock is held.
     let list = unsafe { list() };
     let known = list.containing(address).and_then(|at| list.get(at))?;
@@ -197,18 +197,19 @@ pub(crate) fn newest_on(address: u64) -> Option<*mut ShadowFrame> {
     (known.top > base).then_some(known.top as *mut ShadowFrame)
 }
 
-/// Forgets the stack whose shadow stack somebody else gets.
-pub(crate) fn forget(number: usize) {
+/// Forgets the stack whose shadow stack somebody else gets. False where that is not known for now: then nobody may have it.
+pub(crate) fn forget(number: usize) -> bool {
     if process_block().known_stacks.load(Ordering::Relaxed) == 0 {
-        return;
+        return true;
     }
-    let _lock = Lock::take(&process_block().stacks_busy);
+    let Some(_lock) = Lock::take_here(&process_block().stacks_busy) else { return false };
     // SAFETY: the lock is held.
     let mut list = unsafe { list() };
     if let Some(at) = list.with_number(number as u32, 0) {
         list.remove(at);
         process_block().known_stacks.store(list.count() as u32, Ordering::Relaxed);
     }
+    true
 }
 
 /// # Safety

@@ -63,7 +63,7 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
         owner(number).store(mark, Ordering::Relaxed);
         return Some(state(number));
     }
-    let Some(number) = claim(thread) else {
+    let Some(number) = claim(thread).filter(|&number| stacks::forget(number) || give_up(number)) else {
         pool().control().count_drop(DropReason::StatesExhausted, 1);
         return None;
     };
@@ -133,6 +133,12 @@ pub(crate) unsafe fn is_shared(current: *mut ThreadState) -> bool {
     syscall::may_ask_who() && thread != syscall::thread() && process == syscall::process()
 }
 
+/// Gives a claimed state back.
+fn give_up(number: usize) -> bool {
+    state_threads(number / STATES)[number % STATES].store(0, Ordering::Release);
+    false
+}
+
 /// The calling thread, whose state this is, has none from now on.
 pub(crate) fn disown(number: usize) {
     owner(number).store(NOBODY, Ordering::Relaxed);
@@ -154,7 +160,6 @@ pub(crate) fn give_up_stacks() {
 /// # Safety
 /// The caller owns the state.
 unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64) {
-    stacks::forget(number);
     let base = shadow_base(number);
     // SAFETY: the state and its shadow stack are mapped, and the caller's.
     unsafe {

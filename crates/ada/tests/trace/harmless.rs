@@ -140,3 +140,9 @@ fn hundreds_of_suspended_contexts_go_on_where_they_were() {
     let traced = Tracing::new(&Program::new("many_contexts.c")).argument("150").check_output();
     assert_eq!(traced.recorded.counts("work").calls, 150 * 3 * 9);
 }
+
+/// What a stopped thread was in the middle of keeps no other waiting.
+#[test]
+fn threads_that_are_stopped_anywhere_keep_nobody_waiting() {
+    Tracing::new(&Program::new("stopped_threads.c").flags(&["-O1", "-pthread"])).check_output();
+}
