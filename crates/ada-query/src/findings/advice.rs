@@ -81,8 +81,8 @@ pub fn advice(finding: &Finding) -> Advice {
 fn certainty(finding: &Finding) -> &'static str {
     match finding.kind {
         "crash" | "panic" | "uncaught_exception" | "deadlock" | "ignored_error" => "certain",
-        // Pools wait for work until the end; nobody waits for a lock by design.
-        "hang" if finding.facts["waits_for"] == "a lock" => "certain",
+        // Pools wait for work until the end. Hardly anybody waits for a lock by design: redis has its threads do so.
+        "hang" if finding.facts["waits_for"] == "a lock" && finding.facts["process_exited"] == false => "certain",
         "failed_calls" if finding.score >= 40.0 => "likely",
         "leak" | "leaked_goroutines" | "never_left" | "never_resumed" if finding.score >= 55.0 => "likely",
         "lost_wakeup" | "lock_held_asleep" | "growing_cost" => "likely",

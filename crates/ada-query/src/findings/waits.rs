@@ -24,12 +24,14 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
     let life = about.lifetime().max(1);
     let stuck_on_locks: u64 =
         survey.waits.iter().filter(|((_, wait), _)| *wait == Wait::Lock).map(|(_, it)| it.unfinished).sum();
+    let has_exited =
+        about.trace.manifest(about.process).and_then(|it| it.exit.as_ref()).is_some_and(|it| it.code.is_some());
     let mut found = Vec::new();
     for (&(own, wait), waited) in &survey.waits {
         let who = if own == NOBODY { "nobody known".to_owned() } else { about.name(own) };
         let facts = json!({
             "waits_for": wait.words(), "count": waited.count, "total_ns": waited.total_ns,
-            "longest_ns": waited.longest.0, "unfinished": waited.unfinished,
+            "longest_ns": waited.longest.0, "unfinished": waited.unfinished, "process_exited": has_exited,
         });
         let (duration, thread, seq) = waited.longest_unfinished;
         // The trace ends with its last event, and threads that wait for each other make none: how long a lock was waited
@@ -38,6 +40,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
         if waited.unfinished > 0 && (is_long || wait == Wait::Lock) {
             // Pools wait for work until the end; a lock that never comes is another matter.
             let score = match wait {
+                Wait::Lock if has_exited => 50.0,
                 Wait::Lock => 95.0,
                 Wait::Thread => 55.0,
                 Wait::Condition | Wait::Child => 50.0,
@@ -50,6 +53,9 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
             rationale.push_str(match wait {
                 Wait::Lock if stuck_on_locks > 1 => {
                     "Several threads wait for locks at the end: they may hold what the others wait for (a deadlock). Look at what each of them locked before."
+                }
+                Wait::Lock if has_exited => {
+                    "Whoever holds the lock did not let go of it. The process exited all the same: some programs, as redis, have threads wait this way until there is work."
                 }
                 Wait::Lock => "Whoever holds the lock did not let go of it. Look at who locked it last.",
                 _ => "This is usual for a pool of threads, and a hang where something was to come.",
