@@ -49,15 +49,17 @@ static void *serve(void *number)
 __attribute__((noipa)) void connect_late(void)
 {
     to = socket(AF_INET, SOCK_STREAM, 0);
-    usleep(3000);
+    usleep(20000);
     if (connect(to, (struct sockaddr *)&address, sizeof address) != 0)
         exit(4);
 }
 
 __attribute__((noipa)) void close_late(void)
 {
-    usleep(3000);
+    usleep(20000);
     close(to);
+    /* So that its end is waited for too. */
+    usleep(20000);
 }
 
 static void child(void)
@@ -71,7 +73,7 @@ static void child(void)
     for (int who = 0; who < WRITERS; who++)
         pthread_join(threads[who], 0);
     close_late();
-    usleep(3000);
+    usleep(20000);
     _exit(0);
 }
 

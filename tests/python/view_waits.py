@@ -64,5 +64,39 @@ if page.run("ada.about.has_states"):
     page.wait("document.getElementById('tip').textContent.startsWith('blocked for ')", "the pointer to say so")
     visit.shot("3-states")
 
+# The lock has a track: above who has it, below who waits. A click on a wait leads to what its holder was doing.
+page.run("ada.view.chosen = null; ada.view.scroll = 0; ada.actions.whole()")
+page.settle()
+locks = [track for track in page.run("ada.about.tracks") if track["kind"] == "lock"]
+assert locks and locks[0]["title"].startswith("Lock mutex 0x") and locks[0]["spans"] > 10, locks
+WAIT = f"""(() => {{
+  const {{ shapes }} = ada.shown;
+  const all = [...Array(shapes.count).keys()].filter((at) => shapes.track[at] === {locks[0]['id']});
+  const had = all.filter((at) => shapes.kind[at] === 2).map((at) => [shapes.starts[at], shapes.starts[at] + shapes.duration[at], shapes.row[at]]);
+  const waits = all.filter((at) => shapes.kind[at] === 1 && shapes.row[at] > 0).sort((a, b) => shapes.duration[b] - shapes.duration[a]);
+  const at = waits[0];
+  return had.length > 1 && at !== undefined && {{ had, waits: waits.length, start: shapes.starts[at], duration: shapes.duration[at], row: shapes.row[at] }};
+}})()"""
+lock = page.wait(WAIT, "who has the lock, and who waits")
+had = sorted(lock["had"])
+assert all(row == 0 for _, _, row in had), f"those who have it lie above: {had}"
+assert all(one[1] <= other[0] for one, other in zip(had, had[1:])), f"one at a time has a mutex: {had}"
+page.run(f"ada.actions.zoomTo({{ start: {lock['start']}, duration: {2 * lock['duration']} }})")
+page.settle()
+page.run(f"(() => {{ ada.reveal({locks[0]['id']}, {lock['row']}); window.dispatchEvent(new Event('resize')); }})()")
+page.settle()
+visit.shot("4-lock")
+point = page.run(f"""({{ x: ada.x({lock['start'] + lock['duration'] / 2}), y: ada.rowTop(ada.lineOf({locks[0]['id']}), {lock['row']}) + 8 }})""")
+page.click(box["left"] + point["x"], box["top"] + point["y"])
+page.wait("document.getElementById('content').textContent.includes('holder was in: ')", "what the holder was doing")
+details = page.run("document.getElementById('content').textContent")
+assert "pthread_mutex_lock" in details, details
+visit.shot("5-wait")
+line = page.run("[...document.querySelectorAll('#content *')].map((it) => it.textContent).find((it) => it.startsWith('holder was in: '))")
+holder = line.split()[3]
+page.run("[...document.querySelectorAll('#content div')].filter((it) => it.textContent.startsWith('holder was in: ')).pop().querySelector('a.go').click()")
+page.wait(f"ada.view.chosen?.reference === '{holder}'", f"the holder's call {holder} to be chosen")
+visit.shot("6-its-holder")
+
 visit.end()
 print("waits are seen")

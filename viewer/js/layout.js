@@ -57,8 +57,8 @@ export function arrange(openingTrack, isFirst) {
     foldedFirst.set(track.id, isCrowded && track.id !== openingTrack && track.kind === "thread");
     folded.set(track.id, foldedFirst.get(track.id));
   }
-  // Of tasks and blocks it is known when they ran, and when they only were.
-  const hasParts = (track) => track.kind === "tasks" || track.kind === "queue";
+  // Of tasks and blocks it is known when they ran, and when they only were; of a lock who had it, and who waited.
+  const hasParts = (track) => ["tasks", "queue", "lock"].includes(track.kind);
   lines = full.map((track) => ({ track, top: 0, height: 0, hasParts: hasParts(track) }));
   place();
 }

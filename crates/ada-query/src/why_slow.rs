@@ -160,7 +160,7 @@ fn explain_waits(trace: &Trace, number: usize, call: &FrameSpan, answer: &mut Wh
     let inside = all[all.partition_point(|wait| wait.start < start)..].iter().take_while(|wait| wait.start < end);
     let own: Vec<&WaitSpan> = inside.filter(|wait| wait.thread == call.thread && wait.end <= end).collect();
     let places = CallPlaces::of_waits(trace, process, own.iter().copied())?;
-    for sum in sums(own, &places, By::Object) {
+    for sum in sums(process, own, &places, By::Object) {
         let share = sum.total_ns as f64 / answer.duration_ns.max(1) as f64;
         if share < 0.1 {
             break;

@@ -24,3 +24,5 @@ mod stress;
 mod tasks;
 #[path = "swift/toolchain.rs"]
 mod toolchain;
+#[path = "swift/waits.rs"]
+mod waits;

@@ -85,8 +85,8 @@ pub fn advice(finding: &Finding) -> Advice {
 fn certainty(finding: &Finding) -> &'static str {
     match finding.kind {
         "crash" | "panic" | "uncaught_exception" | "deadlock" | "ignored_error" | "disturbed" => "certain",
-        // Pools wait for work until the end; nobody waits for a lock by design.
-        "hang" if finding.facts["waits_for"] == "a lock" => "certain",
+        // Pools wait for work until the end. Hardly anybody waits for a lock by design: redis has its threads do so.
+        "hang" if finding.facts["waits_for"] == "a lock" && finding.facts["process_exited"] == false => "certain",
         "failed_calls" if finding.score >= 40.0 => "likely",
         // Values prove that it was kept; counts alone suggest it, where they agree with what is missing.
         "leak" if finding.facts["kept"].is_u64() && finding.function.is_some() || finding.score >= 82.0 => "likely",

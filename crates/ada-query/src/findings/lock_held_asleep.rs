@@ -55,7 +55,7 @@ fn sleeps_with_locks(waits: &[WaitSpan], holds: &[HoldSpan]) -> Vec<Asleep> {
     let mut by_object: BTreeMap<(u64, u64), Vec<&WaitSpan>> = BTreeMap::new();
     for wait in waits {
         match wait.kind() {
-            WaitKind::Sleep | WaitKind::Input => sleeps.entry(wait.thread).or_default().push(wait),
+            WaitKind::Sleep | WaitKind::Input | WaitKind::Signal => sleeps.entry(wait.thread).or_default().push(wait),
             WaitKind::Mutex | WaitKind::ReadWriteLock => {
                 by_object.entry((wait.kind, wait.object)).or_default().push(wait);
             }
@@ -196,7 +196,7 @@ mod tests {
     fn hold(thread: u32, object: u64, (start, end): (u64, u64)) -> HoldSpan {
         let (start, end) = (TraceNanos(start), TraceNanos(end));
         let kind = WaitKind::Mutex as u64;
-        HoldSpan { thread: ThreadIndex(thread), seq: EventSeq(start.0), start, end, object, kind }
+        HoldSpan { thread: ThreadIndex(thread), seq: EventSeq(start.0), start, end, object, kind, is_shared: 0 }
     }
 
     /// The thread that slept, when, and who waited how long.

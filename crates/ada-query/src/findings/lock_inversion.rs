@@ -162,7 +162,7 @@ mod tests {
     fn hold(thread: u32, object: u64, (start, end): (u64, u64)) -> HoldSpan {
         let (start, end) = (TraceNanos(start), TraceNanos(end));
         let kind = WaitKind::Mutex as u64;
-        HoldSpan { thread: ThreadIndex(thread), seq: EventSeq(start.0), start, end, object, kind }
+        HoldSpan { thread: ThreadIndex(thread), seq: EventSeq(start.0), start, end, object, kind, is_shared: 0 }
     }
 
     fn wait(thread: u32, object: u64, start: u64) -> WaitSpan {

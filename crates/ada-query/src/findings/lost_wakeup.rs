@@ -14,7 +14,9 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     let process = about.process;
     let blocked = blocked_at(process, ada_event::TraceNanos::MAX);
     let is_for_ever = |wait: &WaitSpan| {
-        wait.is_open() && wait.is_timed == 0 && !matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input)
+        wait.is_open()
+            && wait.is_timed == 0
+            && !matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input | WaitKind::Signal)
     };
     let all = ThreadIndex::all(process.tables.meta().threads.len());
     let mut alive = all.filter(|thread| is_alive(about, *thread));

@@ -24,16 +24,17 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
     let life = about.lifetime().max(1);
     let stuck_on_locks: u64 =
         survey.waits.iter().filter(|((_, wait), _)| *wait == Wait::Lock).map(|(_, it)| it.unfinished).sum();
-    let mut found = Vec::new();
+    let exit_code = about.trace.manifest(about.process).and_then(|it| it.exit.as_ref()?.code);
     // A program that comes to its end has not hung; threads that wait then were a pool's, or a runtime's.
-    let came_to_an_end = about.trace.manifest(about.process).and_then(|it| it.exit.as_ref()?.code) == Some(0);
+    let (has_exited, came_to_an_end) = (exit_code.is_some(), exit_code == Some(0));
+    let mut found = Vec::new();
     // How long a library's own threads wait for work says nothing.
     let is_of_interest = |own, wait| own != NOBODY || wait == Wait::Lock;
     for (&(own, wait), waited) in survey.waits.iter().filter(|((own, wait), _)| is_of_interest(*own, *wait)) {
         let who = if own == NOBODY { "a library".to_owned() } else { about.name(own) };
         let facts = json!({
             "waits_for": wait.words(), "count": waited.count, "total_ns": waited.total_ns,
-            "longest_ns": waited.longest.0, "unfinished": waited.unfinished,
+            "longest_ns": waited.longest.0, "unfinished": waited.unfinished, "process_exited": has_exited,
         });
         let (duration, thread, seq) = waited.longest_unfinished;
         // The trace ends with its last event, and threads that wait for each other make none: how long a lock was waited
@@ -42,6 +43,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
         if waited.unfinished > 0 && (wait == Wait::Lock || is_long && !came_to_an_end) {
             // Pools wait for work until the end; a lock that never comes is another matter.
             let score = match wait {
+                Wait::Lock if has_exited => 50.0,
                 Wait::Lock => 95.0,
                 Wait::Thread => 55.0,
                 Wait::Condition | Wait::Child => 50.0,
@@ -55,6 +57,9 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
             rationale.push_str(match wait {
                 Wait::Lock if stuck_on_locks > 1 => {
                     "Several threads wait for locks at the end: they may hold what the others wait for (a deadlock). Look at what each of them locked before."
+                }
+                Wait::Lock if has_exited => {
+                    "Whoever holds the lock did not let go of it. The process exited all the same: some programs, as redis, have threads wait this way until there is work."
                 }
                 Wait::Lock => "Whoever holds the lock did not let go of it. Look at who locked it last.",
                 _ => "This is usual for a pool of threads, and a hang where something was to come.",

@@ -17,7 +17,7 @@ impl Described for Holds {
         columns: &[
             plain("session", Kind::Text, "the session's folder"),
             plain("pid", Kind::Integer, "the process"),
-            plain("kind", Kind::Text, "mutex, or rwlock where it is written"),
+            plain("kind", Kind::Text, "mutex or rwlock"),
             plain("object", Kind::Text, "the lock's address, in hex"),
             plain("thread_id", Kind::Integer, "the thread that held it"),
             plain("span_id", Kind::Text, "the call that took it"),
@@ -25,6 +25,7 @@ impl Described for Holds {
             plain("start_ns", Kind::Integer, "when that call was over"),
             plain("end_ns", Kind::Integer, "when the thread's next call began that can have let go of it"),
             plain("duration_ns", Kind::Integer, "how long it was certainly held"),
+            plain("mode", Kind::Text, "read where others may have it too, or write"),
         ],
         parameters: &[],
     };
@@ -59,6 +60,7 @@ impl Relation for Holds {
                     number(hold.start),
                     number(hold.end),
                     number(hold.end.since(hold.start)),
+                    text(if hold.is_shared == 1 { "read" } else { "write" }),
                 ]);
             }
         }

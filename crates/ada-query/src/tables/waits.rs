@@ -8,9 +8,12 @@ use crate::error::QueryError;
 use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
 use crate::trace::Target;
-use crate::waits::{CallPlaces, doubt_words, object_name, state, waker_pid};
+use crate::waits::{
+    CallPlaces, Readers, all_waits, doubt_words, object_name, reason, state, suspended, waiter, waiting_thread,
+    waker_pid, waker_task,
+};
 
-/// Waits of threads for each other.
+/// Waits of threads and tasks for each other.
 pub(super) struct Waits;
 
 impl Described for Waits {
@@ -20,16 +23,21 @@ impl Described for Waits {
         columns: &[
             plain("session", Kind::Text, "the session's folder"),
             plain("pid", Kind::Integer, "the process"),
-            plain("kind", Kind::Text, "mutex, rwlock, condition, semaphore, barrier, join, futex, sleep or io"),
+            plain(
+                "kind",
+                Kind::Text,
+                "mutex, rwlock, condition, semaphore, barrier, join, futex, sleep, io, queue or signal; of tasks also channel, \
+                 select, task, group, continuation, executor or runtime",
+            ),
             plain(
                 "object",
                 Kind::Text,
-                "the address of what was waited for, in hex; a thread that was joined; what a descriptor stood for",
+                "the address of what was waited for, in hex; a thread that was joined; what a descriptor stood for; an actor",
             ),
             plain("mutex", Kind::Text, "the mutex that a condition goes with"),
-            plain("thread_id", Kind::Integer, "the thread that waited"),
-            plain("span_id", Kind::Text, "the call that waited"),
-            plain("function", Kind::Text, "the program's own function that made it"),
+            plain("thread_id", Kind::Integer, "the thread that waited; null where it is a task"),
+            plain("span_id", Kind::Text, "the call that waited, or the task"),
+            plain("function", Kind::Text, "the program's own function that made it; where the task goes on"),
             plain("start_ns", Kind::Integer, "when the wait began"),
             plain("end_ns", Kind::Integer, "when it ended, or the recording did"),
             plain("duration_ns", Kind::Integer, "how long it took"),
@@ -50,6 +58,14 @@ impl Described for Waits {
             plain("uncertain", Kind::Text, "what is not certain, and why; empty where all is"),
             plain("descriptor", Kind::Integer, "the descriptor that was waited for"),
             plain("waker_pid", Kind::Integer, "the process of who ended the wait"),
+            plain("task_id", Kind::Integer, "the task or goroutine that waited"),
+            plain("reason", Kind::Text, "of a task: what its runtime calls it"),
+            plain(
+                "reader_thread_ids",
+                Kind::Text,
+                "the threads that certainly read a read-write lock when the wait for it began; there may be more",
+            ),
+            plain("waker_task_id", Kind::Integer, "the task or goroutine that ended the wait"),
         ],
         parameters: &[],
     };
@@ -71,9 +87,9 @@ impl Relation for Waits {
             .filter_map(|name| Self::DOC.column(name))
             .any(|column| ask.uses(column));
         for process in trace.processes() {
-            let waits = &process.tables.meta().waits;
+            let waits = all_waits(process);
             let places =
-                if needs_places { CallPlaces::of_waits(trace, process, waits)? } else { CallPlaces::default() };
+                if needs_places { CallPlaces::of_waits(trace, process, waits.iter())? } else { CallPlaces::default() };
             let frame = |thread: Option<ThreadIndex>, seq: Option<EventSeq>| {
                 let call = thread.zip(seq).map(|(thread, seq)| Target::Frame(process.thread_id(thread), seq));
                 maybe(call, |call| text(process.refer(call)))
@@ -81,7 +97,8 @@ impl Relation for Waits {
             let place = |thread: Option<ThreadIndex>, seq: Option<EventSeq>| {
                 maybe(thread.zip(seq).and_then(|(thread, seq)| places.name(process, thread, seq)), text)
             };
-            for wait in waits {
+            let readers = Readers::of_process(process);
+            for wait in waits.iter() {
                 let holder = process.known_thread_id(wait.holder).or(wait.holder_tid);
                 let remote = trace.remote_waker(wait);
                 let waker = process.known_thread_id(wait.waker).or(remote.as_ref().map(|it| it.thread_id));
@@ -99,9 +116,9 @@ impl Relation for Waits {
                     text(wait.kind().word()),
                     maybe(object_name(process, wait), text),
                     maybe((wait.mutex != NONE).then(|| format!("{:#x}", wait.mutex)), text),
-                    number(process.thread_id(wait.thread)),
-                    frame(Some(wait.thread), Some(wait.seq)),
-                    place(Some(wait.thread), Some(wait.seq)),
+                    maybe(process.known_thread_id(waiting_thread(wait)), number),
+                    text(process.refer(waiter(process, wait))),
+                    maybe(places.name_of_waiter(process, wait), text),
                     number(wait.start),
                     number(wait.end),
                     number(wait.duration()),
@@ -118,6 +135,10 @@ impl Relation for Waits {
                     text(doubt_words(wait).join(", ")),
                     maybe(wait.descriptor, number),
                     maybe(waker_pid(process, wait, remote.as_ref()), number),
+                    maybe(suspended(process, wait).map(|(task, _)| task.id), number),
+                    maybe(reason(process, wait), text),
+                    maybe(readers.of(process, wait), text),
+                    maybe(waker_task(process, wait), number),
                 ]);
             }
         }
@@ -125,6 +146,12 @@ impl Relation for Waits {
     }
 
     fn expect(shared: &Shared, _: &[(usize, Op)]) -> f64 {
-        shared.trace.processes().iter().map(|process| process.tables.meta().waits.len()).sum::<usize>() as f64
+        shared
+            .trace
+            .processes()
+            .iter()
+            .map(|process| process.tables.meta())
+            .map(|meta| meta.waits.len() + meta.suspensions.len())
+            .sum::<usize>() as f64
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ada_event::{ThreadId, TraceNanos};
 use ada_format::atf::{Manifest, Session, read_descriptors};
-use ada_span::ThreadIndex;
 use ada_span::io::{ProcessIo, correlate};
 use ada_span::state::ThreadState;
-use ada_span::wait::WaitSpan;
+use ada_span::wait::{WaitKind, WaitSpan};
+use ada_span::{NONE, ThreadIndex};
 
 use super::Trace;
 use super::process::TraceProcess;
@@ -15,6 +15,25 @@ use super::reference::Target;
 
 /// Finds who ended the waits of a session's processes, the first of which has this place among those of all sessions.
 pub(super) fn resolve(processes: &mut [TraceProcess], first: usize, session: &Session) {
+    find_wakers(processes, first, session);
+    for process in processes {
+        let waits = process.tables.meta().waits.iter();
+        let mut is_one = waits.map(|wait| !is_only_slow(process, wait)).collect::<Vec<bool>>().into_iter();
+        process.tables.waits_mut().retain(|_| is_one.next().unwrap_or(true));
+    }
+}
+
+/// Whether a call of input or output took long, and the kernel says that its thread never slept in it: it found what it wanted.
+fn is_only_slow(process: &TraceProcess, wait: &WaitSpan) -> bool {
+    let is_ended_input = wait.kind() == WaitKind::Input && wait.has_ended == 1;
+    is_ended_input
+        && process.thread_states(wait.thread).is_some_and(|it| {
+            let times = it.between(wait.start, wait.end);
+            times.of(ThreadState::Blocked) == 0 && times.of(ThreadState::Unknown) == 0
+        })
+}
+
+fn find_wakers(processes: &mut [TraceProcess], first: usize, session: &Session) {
     if processes.iter().all(|process| process.tables.meta().io_calls.is_empty()) {
         return;
     }
@@ -57,6 +76,10 @@ fn process_io<'a>(process: &'a TraceProcess, session: &Session) -> ProcessIo<'a>
         waits: &meta.waits,
         seen: read_descriptors(&recorded.path),
         has_slept: Box::new(|thread, start, end| has_slept(process, thread, start, end)),
+        thread_of_handle: Box::new(|handle, time| {
+            let lives = meta.pthreads.iter().rev().filter(|it| it.handle == handle && it.handle != NONE);
+            lives.filter(|it| it.create_time.is_none_or(|at| at <= time)).map(|it| it.thread).next()
+        }),
         known_until: (manifest.is_some_and(is_complete) && meta.io_calls_left_out == 0)
             .then_some(meta.io_known_until.unwrap_or(TraceNanos::MAX)),
     }

@@ -4,17 +4,21 @@ use std::collections::{BTreeMap, HashMap};
 
 use ada_event::{EventSeq, TraceNanos};
 use ada_span::table::{Column, Columns, FunctionIndex};
+use ada_span::task::TaskRuntime;
 use ada_span::wait::WaitSpan;
 use ada_span::{OpenCall, OpenChains, SpanEnds, ThreadIndex};
 
+use super::suspended;
 use crate::error::QueryError;
 use crate::ownership::own_functions;
-use crate::trace::{Trace, TraceProcess};
+use crate::trace::{Trace, TraceProcess, plain_name};
 
 /// Some calls, with the nearest functions of the program's own around them.
 #[derive(Default)]
 pub struct CallPlaces {
     places: HashMap<(ThreadIndex, EventSeq), Place>,
+    /// Of tasks that were suspended, by the events at which they were: the functions that they go on in.
+    awaiting: HashMap<(ThreadIndex, EventSeq), FunctionIndex>,
     /// Of calls in other processes: the names of the functions around them.
     remote: HashMap<(u64, ThreadIndex, EventSeq), String>,
 }
@@ -34,14 +38,25 @@ impl CallPlaces {
     ) -> Result<Self, QueryError> {
         let mut calls = Vec::new();
         let mut remote: BTreeMap<u64, Vec<(ThreadIndex, EventSeq)>> = BTreeMap::new();
+        let mut awaiting = Vec::new();
         for wait in waits {
-            let own = [Some((wait.thread, wait.seq)), wait.holder.zip(wait.hold_seq), wait.waker.zip(wait.wake_seq)];
+            let waiting = (wait.thread, wait.seq);
+            if let Some((_, suspension)) = suspended(process, wait) {
+                let function = suspension.awaiting.and_then(|it| process.tables.meta().function_index(it));
+                awaiting.extend(function.map(|it| (waiting, it)));
+            }
+            let waiting = Some(waiting).filter(|_| wait.suspension.is_none());
+            // Go's runtime wakes goroutines on a stack of its own, where nothing tells who made it do so.
+            let is_of_go = suspended(process, wait).is_some_and(|(task, _)| task.runtime() == TaskRuntime::Go);
+            let waking = wait.waker.zip(wait.wake_seq).filter(|_| !is_of_go);
+            let own = [waiting, wait.holder.zip(wait.hold_seq), waking];
             calls.extend(own.into_iter().flatten());
             if let Some((at, call)) = wait.remote_process.zip(wait.remote_waker.zip(wait.wake_seq)) {
                 remote.entry(at).or_default().push(call);
             }
         }
         let mut places = Self::of_calls(trace, process, calls)?;
+        places.awaiting.extend(awaiting);
         for (at, calls) in remote {
             let Some(other) = usize::try_from(at).ok().and_then(|at| trace.processes().get(at)) else { continue };
             let found = Self::of_calls(trace, other, calls.iter().copied())?;
@@ -84,6 +99,20 @@ impl CallPlaces {
     /// The function around a call.
     pub fn get(&self, thread: ThreadIndex, seq: EventSeq) -> Option<FunctionIndex> {
         self.places.get(&(thread, seq))?.own
+    }
+
+    /// The function that a wait is in.
+    pub fn of_waiter(&self, wait: &WaitSpan) -> Option<FunctionIndex> {
+        match wait.suspension {
+            Some(_) => self.awaiting.get(&(wait.thread, wait.seq)).copied(),
+            None => self.get(wait.thread, wait.seq),
+        }
+    }
+
+    /// Its name.
+    pub fn name_of_waiter(&self, process: &TraceProcess, wait: &WaitSpan) -> Option<String> {
+        let label = process.label_at(self.of_waiter(wait)?)?;
+        Some(if wait.suspension.is_some() { plain_name(label.name.clone()) } else { label.name.clone() })
     }
 
     /// What was called.

@@ -2,13 +2,18 @@
 
 mod blocked;
 mod call_places;
+mod readers;
 mod sums;
+mod tasks;
 
 pub use blocked::{Deadlock, blocked_at, deadlocks, hides_releases};
 pub use call_places::CallPlaces;
+pub use readers::Readers;
 pub use sums::{By, WaitSum, sums};
+pub use tasks::{all_waits, suspended, suspended_at};
 
 use ada_event::{EventSeq, TraceNanos};
+use ada_span::concurrency::Context;
 use ada_span::wait::{WaitKind, WaitSpan};
 use ada_span::{NONE, ThreadIndex};
 use serde_json::{Value, json};
@@ -17,15 +22,58 @@ use crate::trace::{RemoteWaker, Target, Trace, TraceProcess};
 
 /// What was waited for, as people and tables call it.
 pub fn object_name(process: &TraceProcess, wait: &WaitSpan) -> Option<String> {
+    let address = || (wait.object != NONE).then(|| format!("{:#x}", wait.object));
+    if let Some((_, suspension)) = suspended(process, wait) {
+        return match wait.kind() {
+            WaitKind::Sleep => None,
+            WaitKind::Task => (wait.object != NONE).then(|| format!("task {}", wait.object)),
+            WaitKind::Executor => {
+                process.executor(suspension.executor).map(|it| process.executor_name(it)).or_else(address)
+            }
+            _ => address(),
+        };
+    }
     match (wait.kind(), wait.holder) {
-        (WaitKind::Sleep, _) => None,
+        (WaitKind::Sleep | WaitKind::Signal, _) => None,
         (WaitKind::Input, _) => {
             let known = process.io_object(wait.object).map(str::to_owned);
             known.or(wait.descriptor.map(|descriptor| format!("descriptor {descriptor}")))
         }
+        (WaitKind::Queue, _) => process.queue_name(wait.object),
         (WaitKind::Join, Some(thread)) => Some(format!("thread {}", process.thread_id(thread))),
-        _ => (wait.object != NONE).then(|| format!("{:#x}", wait.object)),
+        _ => address(),
     }
+}
+
+/// Who waited: a call of a thread's, or a task.
+pub fn waiter(process: &TraceProcess, wait: &WaitSpan) -> Target {
+    match suspended(process, wait) {
+        Some((task, _)) => Target::Task(task.id),
+        None => Target::Frame(process.thread_id(wait.thread), wait.seq),
+    }
+}
+
+/// The thread that waited. One that runs tasks does not wait with them.
+pub fn waiting_thread(wait: &WaitSpan) -> Option<ThreadIndex> {
+    wait.suspension.is_none().then_some(wait.thread)
+}
+
+/// The task that ended a wait, by its runtime's id.
+pub(crate) fn waker_task(process: &TraceProcess, wait: &WaitSpan) -> Option<u64> {
+    if wait.kind() == WaitKind::Task && wait.waker.is_some() && wait.suspension.is_some() {
+        return Some(wait.object);
+    }
+    let context = match suspended(process, wait) {
+        Some((_, suspension)) => suspension.resumer(),
+        None => process.context_at(wait.waker?, wait.wake_seq?),
+    };
+    let Context::Task(task) = context else { return None };
+    process.tables.meta().tasks.get(task as usize).map(|task| task.id)
+}
+
+/// What a task's runtime calls the reason of its wait.
+pub(crate) fn reason(process: &TraceProcess, wait: &WaitSpan) -> Option<&'static str> {
+    suspended(process, wait).map(|(_, suspension)| suspension.kind().word())
 }
 
 /// The words for what is not certain about a wait.
@@ -48,9 +96,11 @@ pub fn to_json(trace: &Trace, process: &TraceProcess, wait: &WaitSpan, places: &
         "kind": wait.kind().word(),
         "object": object_name(process, wait),
         "mutex": (wait.mutex != NONE).then(|| format!("{:#x}", wait.mutex)),
-        "thread_id": process.thread_id(wait.thread).0,
-        "span_id": frame(Some(wait.thread), Some(wait.seq)),
-        "function": place(Some(wait.thread), Some(wait.seq)),
+        "reason": reason(process, wait),
+        "thread_id": id(waiting_thread(wait)),
+        "task_id": suspended(process, wait).map(|(task, _)| task.id),
+        "span_id": process.refer(waiter(process, wait)),
+        "function": places.name_of_waiter(process, wait),
         "start_ns": wait.start.0,
         "end_ns": wait.end.0,
         "duration_ns": wait.duration(),
@@ -62,6 +112,7 @@ pub fn to_json(trace: &Trace, process: &TraceProcess, wait: &WaitSpan, places: &
         "hold_start_ns": time(wait.hold_start),
         "waker_thread_id": id(wait.waker).or(remote.as_ref().map(|it| it.thread_id.0)),
         "wake_span_id": frame(wait.waker, wait.wake_seq).or(remote.as_ref().and_then(|it| it.span.clone())),
+        "waker_task_id": waker_task(process, wait),
         "wake_function": place(wait.waker, wait.wake_seq).or(places.remote_name(wait)),
         "wake_ns": time(wait.wake_time),
         "descriptor": wait.descriptor,

@@ -6,7 +6,8 @@ use ada_span::ThreadIndex;
 use ada_span::table::FunctionIndex;
 use ada_span::wait::{WaitKind, WaitSpan};
 
-use super::CallPlaces;
+use super::{CallPlaces, suspended, waiting_thread};
+use crate::trace::TraceProcess;
 
 /// What waits are put together by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct WaitSum {
     pub total_ns: u64,
     /// The threads that waited.
     pub waiters: BTreeSet<ThreadIndex>,
+    /// How many tasks did.
+    pub tasks: usize,
     /// The threads that held it.
     pub holders: BTreeSet<ThreadIndex>,
     /// Where it was waited for: functions of the program's own, with the time.
@@ -56,7 +59,7 @@ impl WaitSum {
         self.open += u64::from(wait.is_open());
         self.total_ns = self.total_ns.saturating_add(duration);
         self.uncertain += u64::from(wait.doubts != 0);
-        self.waiters.insert(wait.thread);
+        self.waiters.extend(waiting_thread(wait));
         self.holders.extend(wait.holder);
         let mut note = |list: fn(&mut Self) -> &mut BTreeMap<FunctionIndex, u64>, place: Option<FunctionIndex>| {
             if let Some(place) = place {
@@ -64,7 +67,7 @@ impl WaitSum {
                 *sum = sum.saturating_add(duration.max(1));
             }
         };
-        note(|it| &mut it.waited_in, places.get(wait.thread, wait.seq));
+        note(|it| &mut it.waited_in, places.of_waiter(wait));
         let held = wait.holder.zip(wait.hold_seq);
         note(|it| &mut it.held_in, held.and_then(|(thread, seq)| places.get(thread, seq)));
         if duration > self.longest.duration() {
@@ -74,18 +77,27 @@ impl WaitSum {
 }
 
 /// Sums of waits, those with the most time first.
-pub fn sums<'w>(waits: impl IntoIterator<Item = &'w WaitSpan>, places: &CallPlaces, by: By) -> Vec<WaitSum> {
-    type Key = (WaitKind, Option<u64>, Option<ThreadIndex>, Option<FunctionIndex>);
+pub fn sums<'w>(
+    process: &TraceProcess,
+    waits: impl IntoIterator<Item = &'w WaitSpan>,
+    places: &CallPlaces,
+    by: By,
+) -> Vec<WaitSum> {
+    // Waits of threads and of tasks are about different things, whatever their numbers are.
+    type Key = (WaitKind, bool, Option<u64>, Option<ThreadIndex>, Option<FunctionIndex>);
     let mut sums: BTreeMap<Key, WaitSum> = BTreeMap::new();
+    let mut tasks: BTreeMap<Key, BTreeSet<u64>> = BTreeMap::new();
     for wait in waits {
         let kind = wait.kind();
+        let task = suspended(process, wait).map(|(task, _)| task.id);
         let key = match by {
-            By::Object => (kind, Some(wait.object), None, None),
+            By::Object => (kind, task.is_some(), Some(wait.object), None, None),
             By::Holder => {
                 let place = wait.holder.zip(wait.hold_seq).and_then(|(thread, seq)| places.get(thread, seq));
-                (kind, None, wait.holder, place)
+                (kind, task.is_some(), None, wait.holder, place)
             }
-            By::Waiter => (kind, None, Some(wait.thread), places.get(wait.thread, wait.seq)),
+            // Tasks come in thousands: what they have in common is the place.
+            By::Waiter => (kind, task.is_some(), None, waiting_thread(wait), places.of_waiter(wait)),
         };
         if by == By::Holder && wait.holder.is_none() {
             continue;
@@ -97,12 +109,19 @@ pub fn sums<'w>(waits: impl IntoIterator<Item = &'w WaitSpan>, places: &CallPlac
             open: 0,
             total_ns: 0,
             waiters: BTreeSet::new(),
+            tasks: 0,
             holders: BTreeSet::new(),
             waited_in: BTreeMap::new(),
             held_in: BTreeMap::new(),
             uncertain: 0,
         });
         sum.add(wait, places);
+        if let Some(task) = task {
+            tasks.entry(key).or_default().insert(task);
+        }
+    }
+    for (key, tasks) in tasks {
+        sums.entry(key).and_modify(|sum| sum.tasks = tasks.len());
     }
     let mut sums: Vec<WaitSum> = sums.into_values().collect();
     sums.sort_by_key(|sum| std::cmp::Reverse((sum.total_ns, sum.count)));

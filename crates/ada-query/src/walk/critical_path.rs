@@ -78,8 +78,8 @@ struct Calls {
 enum WaitedFor {
     /// The end of a thread, by the index of its span.
     Thread(usize),
-    /// A call of another thread, by the wait that it ended.
-    Waker(WaitSpan),
+    /// A call of another thread, by the index of the wait that it ended.
+    Waker(usize),
 }
 
 impl Walk<'_> {
@@ -120,11 +120,12 @@ impl Walk<'_> {
             let all = by_parent.values().flatten().chain([root]);
             all.filter(|it| it.start() <= begin && it.end() >= end).max_by_key(|it| it.depth()).map(FrameSpan::seq)
         };
-        let mut ended: Vec<&WaitSpan> = tables.meta().waits.iter().filter(|it| self.is_followed(it, root)).collect();
+        let all = tables.meta().waits.iter().enumerate();
+        let mut ended: Vec<(usize, &WaitSpan)> = all.filter(|(_, it)| self.is_followed(it, root)).collect();
         // The longest of several in a call stays.
-        ended.sort_by_key(|wait| wait.duration());
-        for wait in ended {
-            waits.extend(around(wait.start, wait.end).map(|call| (call, WaitedFor::Waker(*wait))));
+        ended.sort_by_key(|(_, wait)| wait.duration());
+        for (index, wait) in ended {
+            waits.extend(around(wait.start, wait.end).map(|call| (call, WaitedFor::Waker(index))));
         }
         for (index, span) in tables.meta().pthreads.iter().enumerate() {
             if let Some((begin, end)) = span.join_time.zip(span.join_end).filter(|_| span.joiner == Some(root.thread)) {
@@ -187,9 +188,12 @@ impl Walk<'_> {
                 let thread = Span { process, kind: SpanKind::Pthread(index) };
                 (thread.call(self.trace)?, "join", window)
             }
-            // What ends later is not what this part of the way waits for.
-            WaitedFor::Waker(wait) if wait.end > window.1 => return Ok(false),
-            WaitedFor::Waker(wait) => {
+            WaitedFor::Waker(index) => {
+                let wait = self.trace.processes()[process].tables.meta().waits[index];
+                // What ends later is not what this part of the way waits for.
+                if wait.end > window.1 {
+                    return Ok(false);
+                }
                 let until = wait.wake_time.unwrap_or(wait.end).clamp(window.0, window.1);
                 process = wait.remote_process.map_or(process, |remote| remote as usize);
                 (self.outermost(process, &wait)?, "wake", (wait.start.clamp(window.0, until), until))

@@ -7,7 +7,7 @@ use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
 use crate::code_map::CodeMap;
 use crate::concurrency::{Contexts, LogicalCall, LogicalCalls, Loss, Losses, Text, Words};
 use crate::function_traits::FunctionTraits;
-use crate::gcd::{Blocks, Surroundings};
+use crate::gcd::{Blocks, GroupWait, Surroundings};
 use crate::go::Goroutines;
 use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::role::{GcdCall, GoCall, Role, SwiftCall};
@@ -26,7 +26,7 @@ struct Moment {
     call: u32,
 }
 
-/// Makes the tables of tasks and blocks. Of `losses`, those of each thread are in order.
+/// Makes the tables of tasks and blocks, and gives the waits for groups. Of `losses`, those of each thread are in order.
 pub(crate) fn add_spans(
     parts: Vec<LogicalCalls>,
     mut losses: Vec<Loss>,
@@ -34,10 +34,10 @@ pub(crate) fn add_spans(
     code: &CodeMap,
     options: &ReplayOptions,
     meta: &mut Meta,
-) {
+) -> Vec<GroupWait> {
     let (calls, labels) = join(parts);
     if calls.is_empty() {
-        return;
+        return Vec::new();
     }
     losses.extend(unread(&calls));
     losses.sort_unstable_by_key(|loss| loss.from);
@@ -101,6 +101,7 @@ pub(crate) fn add_spans(
     if let Some(goroutines) = Goroutines::new(&calls, traits, code, &lost) {
         add_goroutines(goroutines, &calls, &moments, &all_losses, options, meta);
     }
+    blocks.group_waits
 }
 
 /// Adds the spans of goroutines behind those of tasks.

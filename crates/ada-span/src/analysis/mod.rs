@@ -37,7 +37,7 @@ use crate::thread_index::ThreadIndex;
 use crate::wait;
 
 /// Raised whenever the same events make other tables.
-pub const ANALYSIS_VERSION: u64 = 15;
+pub const ANALYSIS_VERSION: u64 = 16;
 
 /// Analyses a process and writes its tables into an empty folder. `progress` is called with each few thousand events.
 pub fn analyze(
@@ -85,7 +85,7 @@ pub fn analyze(
     }
     note_attached(source, &mut meta);
     (meta.callbacks, meta.callbacks_left_out) = callback::join(callbacks);
-    logical_spans::add_spans(logical, losses.clone(), traits, &code, options, &mut meta);
+    let group_waits = logical_spans::add_spans(logical, losses.clone(), traits, &code, options, &mut meta);
     write_meta(folder, &meta)?;
     if options.is_imported {
         // Lanes are no threads: nobody made them, and nobody waits for them.
@@ -105,7 +105,9 @@ pub fn analyze(
     let ids: Vec<ThreadId> = meta.threads.iter().map(|thread| thread.id).collect();
     let sees_unlocks = sees_unlocks(traits, options);
     let known = wait::Known { ids: &ids, threads: &meta.pthreads, losses: &losses, sees_unlocks, options };
-    let wait::Waits { waits, left_out, holds, io_calls, io_left_out, io_known_until } = wait::correlate(sync, &known);
+    let wait::Waits { mut waits, left_out, holds, io_calls, io_left_out, io_known_until } =
+        wait::correlate(sync, &known);
+    wait::name_dispatched(&mut waits, &meta.dispatched, &group_waits);
     (meta.waits, meta.waits_left_out, meta.holds) = (waits, left_out, holds);
     (meta.io_calls, meta.io_calls_left_out, meta.io_known_until) = (io_calls, io_left_out, io_known_until);
     write_meta(folder, &meta)?;

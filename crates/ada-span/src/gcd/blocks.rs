@@ -7,10 +7,10 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use ada_event::{EventSeq, FunctionId, RuntimeAddr};
+use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
 
 use super::queues::Queues;
-use super::{BlockSpan, GroupEntry, QueueEntry};
+use super::{BlockSpan, GroupEntry, GroupWait, QueueEntry};
 use crate::NONE;
 use crate::concurrency::{Context, Contexts, LogicalCall, Losses, Text, Words};
 use crate::outcome::{Outcome, Reason, Status};
@@ -91,6 +91,7 @@ pub(crate) struct Blocks {
     /// Blocks that were cancelled, by their addresses; they may be submitted later.
     canceled: HashSet<u64>,
     queues: Queues,
+    group_waits: Vec<GroupWait>,
     threads: HashMap<ThreadIndex, Thread>,
 }
 
@@ -100,6 +101,7 @@ pub(crate) struct BlockTables {
     pub(crate) blocks: Vec<BlockSpan>,
     pub(crate) queues: Vec<QueueEntry>,
     pub(crate) groups: Vec<GroupEntry>,
+    pub(crate) group_waits: Vec<GroupWait>,
 }
 
 /// What blocks need to know beside their calls.
@@ -161,6 +163,8 @@ impl Blocks {
                     let group = &mut self.queues.groups[group as usize];
                     group.waits += 1;
                     group.wait_ns += call.end.map_or(0, |end| end.since(call.time));
+                    let (start, end) = (call.time, call.end.unwrap_or(TraceNanos::MAX));
+                    self.group_waits.push(GroupWait { thread: call.thread, start, end, group: RuntimeAddr(first) });
                 }
             }
             GcdCall::QueueCreate if !self.is_inside(call) => {
@@ -489,6 +493,6 @@ impl Blocks {
             group.is_cut = losses.since(group.create_time.unwrap_or_default()).into();
         }
         let (queues, groups) = self.queues.finish(losses, texts);
-        BlockTables { blocks: self.spans, queues, groups }
+        BlockTables { blocks: self.spans, queues, groups, group_waits: self.group_waits }
     }
 }

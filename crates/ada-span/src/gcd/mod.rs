@@ -59,6 +59,16 @@ word_struct! {
     }
 }
 
+/// A call that waits for a group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupWait {
+    pub(crate) thread: ThreadIndex,
+    pub(crate) start: TraceNanos,
+    /// When it was over; the end of time if it never was.
+    pub(crate) end: TraceNanos,
+    pub(crate) group: RuntimeAddr,
+}
+
 word_struct! {
     /// A queue.
     pub struct QueueEntry {

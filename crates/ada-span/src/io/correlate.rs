@@ -6,6 +6,7 @@ use ada_event::{EventSeq, ProcessId, TraceNanos};
 
 use super::objects::{Object, ObjectKind, Objects};
 use super::process_io::ProcessIo;
+use super::signals::Signals;
 use super::streams::{CallPlace, Piece, Source, Stream};
 use super::tables::{DescriptorTable, ObjectIndex};
 use crate::io_call_span::IoCallSpan;
@@ -72,20 +73,20 @@ pub fn correlate(processes: &[ProcessIo<'_>]) -> SessionIo {
     SessionIo { objects: finder.objects.all.into_iter().map(|object| object.label).collect(), waits }
 }
 
-struct Finder<'a> {
-    processes: &'a [ProcessIo<'a>],
-    tables: Vec<DescriptorTable>,
-    objects: Objects,
+pub(super) struct Finder<'a> {
+    pub(super) processes: &'a [ProcessIo<'a>],
+    pub(super) tables: Vec<DescriptorTable>,
+    pub(super) objects: Objects,
     /// By the object that is read from.
-    streams: BTreeMap<ObjectIndex, Stream>,
+    pub(super) streams: BTreeMap<ObjectIndex, Stream>,
     /// The calls that connected sockets.
-    connects: HashMap<ObjectIndex, CallPlace>,
+    pub(super) connects: HashMap<ObjectIndex, CallPlace>,
     /// Calls that say what sets of descriptors are about, by process.
-    controls: Vec<Vec<usize>>,
+    pub(super) controls: Vec<Vec<usize>>,
     /// What connections are taken from.
-    listeners: HashSet<ObjectIndex>,
+    pub(super) listeners: HashSet<ObjectIndex>,
     /// Until when all calls of all processes are known.
-    known_until: TraceNanos,
+    pub(super) known_until: TraceNanos,
 }
 
 impl Finder<'_> {
@@ -160,12 +161,12 @@ impl Finder<'_> {
         }
     }
 
-    fn object(&self, index: ObjectIndex) -> &Object {
+    pub(super) fn object(&self, index: ObjectIndex) -> &Object {
         &self.objects.all[index.0]
     }
 
     /// What is read from of what is written to.
-    fn reader_of(&self, object: ObjectIndex) -> Option<ObjectIndex> {
+    pub(super) fn reader_of(&self, object: ObjectIndex) -> Option<ObjectIndex> {
         match self.object(object).kind {
             ObjectKind::Pipe | ObjectKind::Counter => Some(object),
             ObjectKind::Socket => self.object(object).peer,
@@ -174,10 +175,11 @@ impl Finder<'_> {
     }
 
     /// Whether nobody but the session's processes can write to what is read from, and all that they do is known.
-    fn is_among_us(&self, reader: ObjectIndex, time: TraceNanos) -> bool {
+    pub(super) fn is_among_us(&self, reader: ObjectIndex, time: TraceNanos) -> bool {
         let object = self.object(reader);
         let is_ours = |it: &Object| it.is_made_here;
         time < self.known_until
+            && !object.is_lossy
             && match object.kind {
                 ObjectKind::Pipe | ObjectKind::Counter => is_ours(object),
                 ObjectKind::Socket => is_ours(object) && object.peer.is_some_and(|peer| is_ours(self.object(peer))),
@@ -204,14 +206,27 @@ impl Finder<'_> {
 
     fn waits_of(&self, process: usize) -> Vec<IoWait> {
         let io = &self.processes[process];
-        let calls: HashMap<(ThreadIndex, EventSeq), usize> =
-            io.calls.iter().enumerate().map(|(at, call)| ((call.thread, call.outer_seq), at)).collect();
+        // A signal's handler may call others inside a call that waits, as postgres does inside select: of these only one that took
+        // most of the time is what the call itself waits in. The call's own registers go before.
+        let mut calls: HashMap<(ThreadIndex, EventSeq), usize> = HashMap::new();
+        for (at, call) in io.calls.iter().enumerate() {
+            let took = |at: usize| (io.calls[at].seq == call.outer_seq, io.calls[at].end.since(io.calls[at].start));
+            let longest = calls.entry((call.thread, call.outer_seq)).or_insert(at);
+            if took(at) > took(*longest) {
+                *longest = at;
+            }
+        }
+        let is_it = |call: &IoCallSpan, wait: &WaitSpan| {
+            call.seq == wait.seq || call.end.since(call.start).saturating_mul(2) >= wait.duration()
+        };
         let waits = io.waits.iter().enumerate().filter(|(_, wait)| wait.kind() == WaitKind::Input);
         let found = waits.filter_map(|(at, wait)| {
-            let call = *calls.get(&(wait.thread, wait.seq))?;
+            let call = *calls.get(&(wait.thread, wait.seq)).filter(|at| is_it(&io.calls[**at], wait))?;
             Some(self.wait(at, wait, CallPlace { process, call }))
         });
-        found.collect()
+        let signals = Signals::of(self, process);
+        let signalled = io.waits.iter().enumerate().filter_map(|(at, wait)| self.signalled(at, wait, &signals));
+        found.chain(signalled).collect()
     }
 
     fn wait(&self, at: usize, wait: &WaitSpan, place: CallPlace) -> IoWait {
@@ -232,6 +247,7 @@ impl Finder<'_> {
                 return found(self.child(call), doubts);
             }
             IoCall::Read | IoCall::Receive => object.map(|object| self.read_from(object, place, call)),
+            IoCall::Write => object.and_then(|object| self.room_made(object, place, call)),
             IoCall::Accept => object.map(|_| self.accepted(place, call)),
             IoCall::Poll if call.small_result() > Some(0) => object.map(|it| self.became_readable(it, place, call)),
             IoCall::EpollWait if call.small_result() > Some(0) => Some(self.one_became_readable(place, call)),
@@ -260,7 +276,7 @@ impl Finder<'_> {
         found(waker, doubts)
     }
 
-    fn waker(&self, piece: Piece) -> Option<IoWaker> {
+    pub(super) fn waker(&self, piece: Piece) -> Option<IoWaker> {
         let process = piece.call.process;
         let io = &self.processes[process];
         match io.calls.get(piece.call.call) {
@@ -277,130 +293,65 @@ impl Finder<'_> {
         let (process, _) = children.collect::<Vec<_>>().iter().rev().find(is_it).copied()?;
         self.waker(self.end_of(process))
     }
-
-    fn read_from(&self, object: ObjectIndex, place: CallPlace, call: &IoCallSpan) -> (Source, bool) {
-        let is_among_us = self.is_among_us(object, call.end);
-        let Some(stream) = self.streams.get(&object) else { return (Source::Unexplained, false) };
-        let source = match self.object(object).kind {
-            _ if call.bytes() == Some(0) => stream.source_of_end(call.start, call.end),
-            ObjectKind::Counter => self.counted(object, stream.source_of_count(place, call.start, call.end)),
-            _ if is_among_us => stream.source_of_read(place, call.start, call.end),
-            _ => stream.source_by_time(call.start, call.end),
-        };
-        (source, is_among_us)
-    }
-
-    fn counted(&self, object: ObjectIndex, source: Source) -> Source {
-        match source {
-            Source::Call(piece) if self.object(object).is_semaphore => Source::Perhaps(piece),
-            source => source,
-        }
-    }
-
-    fn became_readable(&self, object: ObjectIndex, place: CallPlace, call: &IoCallSpan) -> (Source, bool) {
-        let is_among_us = self.is_among_us(object, call.end);
-        if let Some(accepted) = self.next_accept(object, place, call) {
-            return accepted;
-        }
-        let Some(stream) = self.streams.get(&object) else { return (Source::Unexplained, false) };
-        let source = match self.object(object).kind {
-            ObjectKind::Counter => self.counted(object, stream.source_of_counting(call.start, call.end)),
-            _ if is_among_us => stream.source_of_readiness(call.start, call.end),
-            _ => stream.source_by_time(call.start, call.end),
-        };
-        match source {
-            Source::Unexplained => (stream.source_of_end(call.start, call.end), is_among_us),
-            source => (source, is_among_us),
-        }
-    }
-
-    /// The connection that the same process took next, after a wait that ended for it.
-    fn next_accept(&self, listener: ObjectIndex, place: CallPlace, call: &IoCallSpan) -> Option<(Source, bool)> {
-        if !self.listeners.contains(&listener) {
-            return None;
-        }
-        let io = &self.processes[place.process];
-        let table = &self.tables[place.process];
-        let first = io.calls.partition_point(|it| it.start < call.end);
-        let is_it = |it: &IoCallSpan| {
-            it.what() == IoCall::Accept && table.object(table.place(it.descriptor(), it.start)) == Some(listener)
-        };
-        let next = io.calls[first..].iter().enumerate().take(MANY).find(|(_, it)| is_it(it))?;
-        let place = CallPlace { process: place.process, call: first + next.0 };
-        match self.accepted(place, next.1) {
-            (Source::Call(piece) | Source::Perhaps(piece), sure)
-                if piece.start <= call.end && piece.end >= call.start =>
-            {
-                Some((Source::Call(piece), sure))
-            }
-            _ => None,
-        }
-    }
-
-    /// The call that made a connection which was taken.
-    fn accepted(&self, place: CallPlace, call: &IoCallSpan) -> (Source, bool) {
-        let table = &self.tables[place.process];
-        let taken = call.small_result().and_then(|descriptor| table.object(table.place(descriptor, call.end)));
-        let peer = taken.and_then(|taken| self.object(taken).peer);
-        let Some(&connect) = peer.and_then(|peer| self.connects.get(&peer)) else {
-            return (Source::Unexplained, false);
-        };
-        let made = &self.processes[connect.process].calls[connect.call];
-        let source = if made.end < call.start { Source::WasThere } else { Source::Call(piece(connect, made, 0)) };
-        // A connection has two ends, and both are known.
-        (source, true)
-    }
-
-    /// Of a set of descriptors, what became readable.
-    fn one_became_readable(&self, place: CallPlace, call: &IoCallSpan) -> (Source, bool) {
-        let table = &self.tables[place.process];
-        let set = table.place(call.descriptor(), call.start);
-        let io = &self.processes[place.process];
-        let mut watched: BTreeMap<u32, bool> = BTreeMap::new();
-        let controls = self.controls[place.process].iter().map(|at| &io.calls[*at]);
-        for (count, it) in controls.take_while(|it| it.start < call.end).enumerate() {
-            const DELETE: u64 = 2;
-            if count > MOST_WATCHED {
-                return (Source::Unexplained, false);
-            }
-            if it.descriptor() == call.descriptor() && table.place(it.descriptor(), it.start) == set {
-                watched.insert(it.arguments[2] as u32, it.arguments[1] & 0xffff_ffff != DELETE);
-            }
-        }
-        let mut found: Vec<Piece> = Vec::new();
-        let (mut is_among_us, mut is_several) = (true, false);
-        for descriptor in watched.into_iter().filter_map(|(descriptor, is_in)| is_in.then_some(descriptor)) {
-            let Some(object) = table.object(table.place(descriptor, call.start)) else {
-                is_among_us = false;
-                continue;
-            };
-            let (source, is_sure) = self.became_readable(object, place, call);
-            match source {
-                Source::Call(piece) => found.push(piece),
-                Source::Perhaps(piece) => {
-                    is_several = true;
-                    found.push(piece);
-                }
-                // A socket that nobody has connected to meanwhile.
-                Source::Unexplained if self.listeners.contains(&object) => continue,
-                Source::WasThere | Source::Unexplained => {}
-            }
-            is_among_us &= is_sure;
-        }
-        found.sort_by_key(|it| it.end);
-        match found[..] {
-            [] => (Source::Unexplained, false),
-            [one] if !is_several => (Source::Call(one), is_among_us),
-            [one, ..] => (Source::Perhaps(one), is_among_us),
-        }
-    }
 }
 
-/// Changes of sets that are followed. Who watches more is not told what it was.
-const MOST_WATCHED: usize = 1024;
-/// Calls that are looked through for the one that takes a connection.
-const MANY: usize = 64;
-
-fn piece(call: CallPlace, it: &IoCallSpan, bytes: u64) -> Piece {
+pub(super) fn piece(call: CallPlace, it: &IoCallSpan, bytes: u64) -> Piece {
     Piece { call, start: it.start, end: it.end, bytes, has_slept: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: ThreadIndex = ThreadIndex(0);
+
+    fn call(seq: u64, (start, end): (u64, u64)) -> IoCallSpan {
+        IoCallSpan {
+            thread: OWN,
+            seq: EventSeq(seq),
+            outer_seq: EventSeq(5),
+            start: TraceNanos(start),
+            end: TraceNanos(end),
+            what: IoCall::Write as u64,
+            arguments: [2, 0, 10, 0],
+            word: crate::NONE,
+            result: Some(10),
+        }
+    }
+
+    /// The descriptors that a wait of 100 to 1,000 is found to be for.
+    fn descriptors(calls: &[IoCallSpan]) -> Vec<Option<u32>> {
+        let wait = WaitSpan {
+            thread: OWN,
+            seq: EventSeq(5),
+            start: TraceNanos(100),
+            end: TraceNanos(1000),
+            has_ended: 1,
+            kind: WaitKind::Input as u64,
+            doubts: 0,
+            ..WaitSpan::default()
+        };
+        let process = ProcessIo {
+            pid: ProcessId(1),
+            parent: None,
+            start: TraceNanos(0),
+            end: TraceNanos(2000),
+            first_thread: Some(OWN),
+            calls,
+            waits: &[wait],
+            seen: Vec::new(),
+            has_slept: Box::new(|_, _, _| false),
+            thread_of_handle: Box::new(|_, _| None),
+            known_until: None,
+        };
+        correlate(&[process]).waits[0].iter().map(|wait| wait.descriptor).collect()
+    }
+
+    #[test]
+    fn what_a_handler_calls_is_not_what_was_waited_for() {
+        assert_eq!(descriptors(&[call(7, (300, 400))]), []);
+        // What implements the call takes most of its time.
+        assert_eq!(descriptors(&[call(6, (110, 990)), call(7, (300, 400))]), [Some(2)]);
+        assert_eq!(descriptors(&[call(5, (100, 1000)), call(7, (300, 400))]), [Some(2)]);
+    }
 }

@@ -8,6 +8,9 @@
 mod correlate;
 mod objects;
 mod process_io;
+mod readiness;
+mod room;
+mod signals;
 mod streams;
 mod tables;
 

@@ -21,6 +21,10 @@ pub(super) struct Object {
     pub(super) is_made_here: bool,
     /// Whether it keeps messages apart.
     pub(super) is_of_messages: bool,
+    /// Whether what is sent may get lost on its way.
+    pub(super) is_lossy: bool,
+    /// Whether it has an address of a network.
+    pub(super) is_by_network: bool,
     /// Whether a counter is counted down one by one.
     pub(super) is_semaphore: bool,
 }
@@ -102,7 +106,9 @@ impl Objects {
         });
         self.by_name.entry(seen.name.clone()).or_insert(object);
         if !seen.remote.is_empty() {
-            self.all[object.0].label = label;
+            let it = &mut self.all[object.0];
+            (it.label, it.is_by_network) = (label, true);
+            it.is_lossy = seen.form == "datagram";
             let ends = self.by_addresses.entry((seen.local.clone(), seen.remote.clone())).or_default();
             if !ends.contains(&object) {
                 ends.push(object);

@@ -27,6 +27,8 @@ pub struct ProcessIo<'a> {
     pub seen: Vec<SeenDescriptor>,
     /// Whether a thread certainly slept between two moments.
     pub has_slept: Box<dyn Fn(ThreadIndex, TraceNanos, TraceNanos) -> bool + 'a>,
+    /// The thread that had a handle at a moment.
+    pub thread_of_handle: Box<dyn Fn(u64, TraceNanos) -> Option<ThreadIndex> + 'a>,
     /// Until when all of its calls are known; nothing where they are not known from its beginning.
     pub known_until: Option<TraceNanos>,
 }

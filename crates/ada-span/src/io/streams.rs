@@ -164,6 +164,14 @@ impl Stream {
         }
     }
 
+    /// Who read while a write waited for room. Of several it is not known whose read was the one that was needed.
+    pub(super) fn source_of_room(&self, start: TraceNanos, end: TraceNanos) -> Source {
+        let first = self.reads.partition_point(|it| it.end < start);
+        let meanwhile = self.reads[first..].iter().take(MANY).filter(|it| it.start <= end && it.bytes > 0);
+        let Some(last) = meanwhile.clone().max_by_key(|it| it.start) else { return Source::Unexplained };
+        if meanwhile.count() > 1 { Source::Perhaps(*last) } else { Source::Call(*last) }
+    }
+
     /// Who closed the other end last, before a wait came to its end.
     pub(super) fn source_of_end(&self, start: TraceNanos, end: TraceNanos) -> Source {
         let begun = &self.closes[..self.closes.partition_point(|it| it.start <= end)];
@@ -289,6 +297,15 @@ mod tests {
         let asleep = Piece { has_slept: true, ..reads[1] };
         let stream = self::stream(&writes, &[reads[0], asleep]);
         assert_eq!(stream.source_of_count(asleep.call, asleep.start, asleep.end), Source::Call(writes[2]));
+    }
+
+    #[test]
+    fn a_write_waits_for_a_read_that_makes_room() {
+        let reads = [piece(11, 5, 8, 4), piece(12, 20, 22, 4), piece(13, 40, 42, 4), piece(14, 43, 44, 4)];
+        let stream = stream(&[], &reads);
+        assert_eq!(stream.source_of_room(TraceNanos(10), TraceNanos(23)), Source::Call(reads[1]));
+        assert_eq!(stream.source_of_room(TraceNanos(30), TraceNanos(50)), Source::Perhaps(reads[3]));
+        assert_eq!(stream.source_of_room(TraceNanos(23), TraceNanos(39)), Source::Unexplained);
     }
 
     #[test]

@@ -45,6 +45,12 @@ word_enum! {
         Exit = 18, "exit";
         /// Anything else that may wait.
         Other = 19, "other";
+        /// Sends a signal to the process in its first argument.
+        Kill = 20, "kill";
+        /// Sends one to the thread in its first argument.
+        ThreadKill = 21, "pthread_kill";
+        /// Waits for a signal.
+        SignalWait = 22, "sigwait";
     }
 }
 
@@ -74,6 +80,9 @@ impl IoCall {
             "dup2" | "dup3" => (Self::DuplicateTo, false),
             "epoll_ctl" => (Self::EpollControl, false),
             "exit" => (Self::Exit, false),
+            "kill" | "sigqueue" => (Self::Kill, false),
+            "pthread_kill" => (Self::ThreadKill, false),
+            "sigwait" | "sigwaitinfo" | "sigtimedwait" | "pause" | "sigsuspend" => (Self::SignalWait, true),
             _ => return None,
         })
     }

@@ -47,7 +47,7 @@ impl Tables {
     }
 
     /// The waits, to add what is known only with the other processes of a session at hand. Nothing of it is stored.
-    pub fn waits_mut(&mut self) -> &mut [WaitSpan] {
+    pub fn waits_mut(&mut self) -> &mut Vec<WaitSpan> {
         &mut self.meta.waits
     }
 

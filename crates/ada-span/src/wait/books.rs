@@ -167,6 +167,7 @@ mod tests {
             end: TraceNanos(at + 2),
             what,
             is_read_write: false,
+            is_shared: false,
             object,
         }
     }

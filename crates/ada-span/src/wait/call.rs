@@ -62,6 +62,8 @@ pub(super) struct LockStep {
     pub(super) what: Step,
     /// Whether it is a read-write lock.
     pub(super) is_read_write: bool,
+    /// Whether others may have it too: it is taken to read.
+    pub(super) is_shared: bool,
     /// Which lock it is, where that is known.
     pub(super) object: u64,
 }
@@ -173,8 +175,12 @@ impl SyncCalls {
         let object = argument(first);
         let outer = Outer { role, seq: opened.seq, start: opened.start, object };
         let outer = self.open.first().map_or(outer, |open| open.outer);
+        // Newer versions of glibc have one such function call the other.
+        let is_path = role == Role::Sync(SyncCall::FutexWait);
+        let is_same_wait = is_path && self.open.last().is_some_and(|open| open.role == role);
         let call = match role {
             Role::Sync(SyncCall::Descriptor(_)) => None,
+            _ if is_same_wait => None,
             Role::Sync(call) if detail.is_some() || matches!(call, SyncCall::Sleep | SyncCall::Input(_)) => {
                 let mut words = [NONE; 4];
                 let read = detail.map_or(&[][..], |detail| &detail.words);
@@ -201,7 +207,9 @@ impl SyncCalls {
             around.object = object;
         }
         let io = match (role, detail) {
-            (Role::Sync(SyncCall::Input(call) | SyncCall::Descriptor(call)), Some(detail)) if call != IoCall::Other => {
+            (Role::Sync(SyncCall::Input(call) | SyncCall::Descriptor(call)), Some(detail))
+                if !matches!(call, IoCall::Other | IoCall::SignalWait) =>
+            {
                 Some(IoCallSpan {
                     thread,
                     seq: opened.seq,
@@ -280,7 +288,8 @@ impl SyncCalls {
     fn note_steps(&mut self, open: &Open, end: TraceNanos, has_returned: bool) {
         let Some((_, steps)) = self.steps.last_mut().filter(|(_, steps)| steps.len() < MOST_STEPS) else { return };
         let (seq, start) = (open.seq, open.start);
-        let step = |what, is_read_write| LockStep { seq, start, end, what, is_read_write, object: open.object };
+        let (object, is_shared) = (open.object, open.role == Role::Sync(SyncCall::ReadLock));
+        let step = |what, is_read_write| LockStep { seq, start, end, what, is_read_write, is_shared, object };
         match open.role {
             Role::Sync(SyncCall::Lock) if has_returned => steps.push(step(Step::Taken, false)),
             Role::Sync(SyncCall::TimedLock | SyncCall::TryLock) if has_returned => {
@@ -300,7 +309,10 @@ impl SyncCalls {
             Role::Sync(SyncCall::TryReadWriteLock) if has_returned => {
                 steps.push(LockStep { object: NONE, ..step(Step::Tried, true) });
             }
-            Role::Sync(SyncCall::ReadWriteUnlock) => steps.push(LockStep { object: NONE, ..step(Step::LetGo, true) }),
+            // It says which lock it is about where somebody waits for that.
+            Role::Sync(SyncCall::ReadWriteUnlock) => {
+                steps.push(LockStep { object: open.outer.object, ..step(Step::LetGo, true) });
+            }
             _ => {}
         }
     }

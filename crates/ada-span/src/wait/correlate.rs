@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 
 use super::books::{Books, TakenBy};
-use super::call::{LockStep, MOST_STEPS, ObservedCall, SyncCalls};
+use super::call::{LockStep, MOST_STEPS, ObservedCall, Step, SyncCalls};
 use super::holds::{HoldSpan, holds_of};
+use super::readers::{Readers, show_locks};
 use super::wakes::{Wake, Wakes, WokenBy};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
@@ -15,7 +16,7 @@ use crate::io_call_span::IoCallSpan;
 use crate::outcome::{Reason, Status};
 use crate::pthread::{PthreadSpan, ThreadEnd};
 use crate::replay::{ProcessEnd, ReplayOptions};
-use crate::role::{Role, SyncCall};
+use crate::role::{IoCall, Role, SyncCall};
 use crate::thread_index::ThreadIndex;
 
 /// More waits than this are not kept.
@@ -27,6 +28,8 @@ const TIMED_OUT: u32 = 110;
 /// Bytes of a condition variable and of a read-write lock of glibc.
 const CONDITION_BYTES: u64 = 48;
 const READ_WRITE_BYTES: u64 = 56;
+/// In such a lock, `__wrphase_futex`: the next writer waits here for readers. Other writers wait behind it, at `__writers_futex`.
+const PHASE: u64 = 8;
 
 /// What else is known of the process.
 pub(crate) struct Known<'a> {
@@ -73,6 +76,9 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
         return Waits { io_calls, io_left_out, io_known_until, ..Waits::default() };
     }
     calls.sort_unstable_by_key(|call: &ObservedCall| (call.start, call.thread, call.seq));
+    if known.sees_unlocks {
+        steps.values_mut().for_each(|steps| show_locks(steps));
+    }
     let (wakes, woken_times) = (wakes_of(&calls), woken_times(&calls));
     let mut waits: Vec<Found> = calls.iter().filter_map(|call| wait_of(call, &woken_times, &wakes)).collect();
     for found in waits.iter_mut().filter(|found| found.wait.is_open()) {
@@ -97,7 +103,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     for at in order {
         correlator.find_waker(&mut waits[at]);
     }
-    let waits: Vec<WaitSpan> = waits.into_iter().map(|found| found.wait).collect();
+    let mut waits: Vec<WaitSpan> = waits.into_iter().map(|found| found.wait).collect();
     let mut holds = Vec::new();
     if known.sees_unlocks {
         let mut ends: HashMap<ThreadIndex, Vec<TraceNanos>> = HashMap::new();
@@ -108,6 +114,8 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
             ends.entry(life.thread).or_default().push(end);
         }
         holds = holds_of(&steps, &waits, &correlator.losses, &ends);
+        let readers = Readers::of(&holds);
+        waits.iter_mut().for_each(|wait| readers.find_holder(wait));
     }
     Waits { waits, left_out: left_out as u64, holds, io_calls, io_left_out, io_known_until }
 }
@@ -121,6 +129,9 @@ struct Found {
     woken: TraceNanos,
     /// Whether it ended without anybody's doing.
     has_given_up: bool,
+    /// Whether it is the next writer of a read-write lock, which waits for those that read: then nobody else has it when the wait
+    /// is over.
+    is_writer: bool,
 }
 
 /// The calls that end waits.
@@ -199,6 +210,10 @@ fn wait_of(
         SyncCall::Barrier => WaitKind::Barrier,
         SyncCall::System if is_wait(call.arguments[1]) => WaitKind::Futex,
         SyncCall::Sleep if outer.is_none() => WaitKind::Sleep,
+        SyncCall::Input(IoCall::SignalWait) if outer.is_none() => {
+            object = NONE;
+            WaitKind::Signal
+        }
         SyncCall::Input(_) if outer.is_none() => {
             // It is a descriptor, if anything; most calls have no registers.
             object = NONE;
@@ -223,14 +238,24 @@ fn wait_of(
         object: if kind == WaitKind::Sleep { NONE } else { object },
         mutex,
         holder_tid: owner(kind, call, object),
-        doubts: 0,
+        // A signal ended it; whose is found later.
+        doubts: u64::from(is_interrupted(call)) << Doubt::NoWaker as u64,
         ..WaitSpan::default()
     };
     let asked = outer.map_or(call.start, |outer| outer.start);
     // By number, a call fails with -1: the word had changed, a signal came, or time was up. Nobody woke it.
     let has_failed = call.call == SyncCall::System && call.result == Some(u64::MAX);
     let has_given_up = has_failed || is_timed && call.result.map(|it| it as u32) == Some(TIMED_OUT);
-    Some(Found { wait, asked, woken, has_given_up })
+    let waits_for_phase = call.arguments[0].wrapping_sub(object) == PHASE;
+    let is_writer = waits_for_phase && outer.is_some_and(|outer| outer.role == Role::Sync(SyncCall::WriteLock));
+    Some(Found { wait, asked, woken, has_given_up, is_writer })
+}
+
+/// Whether a sleep says that it did not last: with -1, or with the error's number.
+fn is_interrupted(call: &ObservedCall) -> bool {
+    const INTERRUPTED: u32 = 4;
+    let has_failed = |result: u64| matches!(result as u32, u32::MAX | INTERRUPTED);
+    call.call == SyncCall::Sleep && call.result.is_some_and(has_failed)
 }
 
 fn is_timed(role: Role) -> bool {
@@ -253,8 +278,6 @@ fn woken_times(calls: &[ObservedCall]) -> HashMap<(ThreadIndex, EventSeq), Trace
 
 /// Where a read-write lock of glibc begins, by the word in it that is waited on. Locks lie at multiples of eight.
 fn read_write_lock(call: &ObservedCall) -> u64 {
-    /// Of `__wrphase_futex` and `__writers_futex`.
-    const PHASE: u64 = 8;
     const WRITERS: u64 = 12;
     let word = call.arguments[0];
     word.wrapping_sub(if word.is_multiple_of(8) { PHASE } else { WRITERS })
@@ -368,10 +391,13 @@ impl Correlator<'_> {
     }
 
     fn find_waker(&mut self, found: &mut Found) {
-        let Found { wait, asked, woken, has_given_up } = found;
+        let Found { wait, asked, woken, has_given_up, is_writer } = found;
         let (asked, woken) = (*asked, *woken);
         let mut doubts = Doubts(wait.doubts);
-        if wait.has_ended != 1 || *has_given_up || matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input) {
+        if wait.has_ended != 1
+            || *has_given_up
+            || matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input | WaitKind::Signal)
+        {
             return;
         }
         let (thread, object) = (wait.thread, wait.object);
@@ -390,6 +416,7 @@ impl Correlator<'_> {
                 WokenBy::Nobody => self.released_by_holder(wait),
                 found => found,
             },
+            WaitKind::ReadWriteLock if *is_writer => self.let_writer_in(wait, asked, woken),
             WaitKind::ReadWriteLock => self.wakes.last_of_several(object, thread, asked, woken),
             WaitKind::Barrier => match self.wakes.last(object, thread, asked, woken) {
                 WokenBy::Call(last) if last.start >= wait.start => WokenBy::Call(last),
@@ -413,6 +440,26 @@ impl Correlator<'_> {
             (wait.waker, wait.wake_seq, wait.wake_time) = (Some(wake.thread), Some(wake.seq), Some(wake.start));
         }
         wait.doubts = doubts.0;
+    }
+
+    /// Whoever was the last to let go of a lock that is to be written: nobody can do so between that and the end of the wait. Of calls
+    /// at the same time it is not known which came last, and some do not say which lock they are about.
+    fn let_writer_in(&self, wait: &WaitSpan, asked: TraceNanos, woken: TraceNanos) -> WokenBy {
+        let last = match self.wakes.last(wait.object, wait.thread, asked, woken) {
+            WokenBy::Call(last) => last,
+            found => return found,
+        };
+        let is_of_other = |wake: &Wake| wake.thread != wait.thread && wake.thread != last.thread;
+        let overlaps = |wake: &Wake| is_of_other(wake) && wake.end >= last.start;
+        let is_beside = self.wakes.between(wait.object, asked, woken).iter().any(overlaps);
+        let may_be_of_other = |(thread, steps): (&ThreadIndex, &Vec<LockStep>)| {
+            let first = steps.partition_point(|step| step.end < last.start);
+            let mut meanwhile = steps[first..].iter().take_while(|step| step.start <= woken);
+            let is_it = |step: &LockStep| step.is_read_write && step.what == Step::LetGo && step.object == NONE;
+            *thread != wait.thread && meanwhile.any(is_it)
+        };
+        let is_sure = !is_beside && self.known.sees_unlocks && !self.steps.iter().any(may_be_of_other);
+        if is_sure { WokenBy::Call(last) } else { WokenBy::Perhaps(last) }
     }
 
     /// A lock that was free by the time the thread would have slept: its holder let go of it, and had nobody to wake.

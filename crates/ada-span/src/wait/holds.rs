@@ -30,8 +30,10 @@ word_struct! {
         pub end: TraceNanos,
         /// The lock's address.
         pub object: u64,
-        /// [`WaitKind`]'s number: a mutex, or a read-write lock that is written.
+        /// [`WaitKind`]'s number: a mutex, or a read-write lock.
         pub kind: u64,
+        /// 1 if others may hold it too: a read-write lock that is read.
+        pub is_shared: u64,
     }
 }
 
@@ -85,7 +87,8 @@ pub(super) fn holds_of(
             };
             let kind = if step.is_read_write { WaitKind::ReadWriteLock } else { WaitKind::Mutex } as u64;
             let (seq, start) = (step.seq, step.end);
-            holds.push(HoldSpan { thread: *thread, seq, start, end: end.max(start), object, kind });
+            let is_shared = step.is_shared.into();
+            holds.push(HoldSpan { thread: *thread, seq, start, end: end.max(start), object, kind, is_shared });
         }
     }
     holds.sort_unstable_by_key(|hold| (hold.start, hold.thread, hold.seq));
@@ -125,7 +128,7 @@ mod tests {
 
     fn step(at: u64, what: Step, object: u64) -> LockStep {
         let (seq, start, end) = (EventSeq(at), TraceNanos(at), TraceNanos(at + 2));
-        LockStep { seq, start, end, what, is_read_write: false, object }
+        LockStep { seq, start, end, what, is_read_write: false, is_shared: false, object }
     }
 
     /// Start, end and object of each.

@@ -3,11 +3,14 @@
 mod books;
 mod call;
 mod correlate;
+mod dispatched;
 mod holds;
+mod readers;
 mod wakes;
 
 pub(crate) use call::{SyncCalls, has_contention};
 pub(crate) use correlate::{Known, Waits, correlate};
+pub(crate) use dispatched::name_dispatched;
 pub use holds::HoldSpan;
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
@@ -58,6 +61,9 @@ word_struct! {
         pub remote_process: Option<u64>,
         /// The thread.
         pub remote_waker: Option<ThreadIndex>,
+        /// Of a task's wait, its place in [`crate::table::Meta::suspensions`]: the thread only ran the task before. Answers list such
+        /// waits beside those of threads; tables of waits have none.
+        pub suspension: Option<u64>,
         /// [`Doubts`].
         pub doubts: u64,
     }
@@ -84,6 +90,24 @@ word_enum! {
         Sleep = 7, "sleep";
         /// Input, room for output, or a child process, as far as the call's time shows.
         Input = 8, "io";
+        /// A channel of Go's.
+        Channel = 9, "channel";
+        /// One of several channels.
+        Select = 10, "select";
+        /// The end of a task.
+        Task = 11, "task";
+        /// Everything that a group or wait group counts.
+        Group = 12, "group";
+        /// Whoever resumes a continuation.
+        Continuation = 13, "continuation";
+        /// A turn on an actor or another executor.
+        Executor = 14, "executor";
+        /// A dispatch queue that is to run something.
+        Queue = 15, "queue";
+        /// A signal.
+        Signal = 16, "signal";
+        /// Anything else that a runtime has its tasks wait for, as its collector.
+        Runtime = 17, "runtime";
     }
 }
 
@@ -121,6 +145,11 @@ impl Doubts {
     /// Adds one.
     pub(crate) fn add(&mut self, doubt: Doubt) {
         self.0 |= 1 << doubt as u64;
+    }
+
+    /// The same without one.
+    pub(crate) const fn without(self, doubt: Doubt) -> Self {
+        Self(self.0 & !(1 << doubt as u64))
     }
 
     /// Whether it has one.

@@ -93,7 +93,8 @@ impl Wakes {
         first..wakes.partition_point(|wake| wake.start <= to).max(first)
     }
 
-    fn between(&self, object: u64, from: TraceNanos, to: TraceNanos) -> &[Wake] {
+    /// Those that were under way in a stretch of time.
+    pub(super) fn between(&self, object: u64, from: TraceNanos, to: TraceNanos) -> &[Wake] {
         let range = self.range(object, from, to);
         self.0.get(&object).map_or(&[], |wakes| &wakes[range])
     }

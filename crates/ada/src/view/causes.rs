@@ -1,5 +1,7 @@
 //! What caused a span, and what it caused: links of its details.
 
+use ada_event::EventSeq;
+use ada_span::wait::WaitSpan;
 use serde_json::{Value, json};
 
 use super::referenced;
@@ -25,10 +27,36 @@ pub(super) fn find(
     };
     let causes = of_process().filter(|link| link.to.target == target).map(|link| (link, link.from.target));
     let effects = of_process().filter(is_own).map(|link| (link, link.to.target));
+    let mut causes = list(opened, process, causes)?;
+    causes.extend(calls_of_holders(opened, timeline, process, target)?);
     Ok(json!({
-        "causes": list(opened, process, causes)?,
+        "causes": causes,
         "effects": list(opened, process, effects)?,
     }))
+}
+
+/// What those were doing that had what a call waited for, when its waits began.
+fn calls_of_holders(
+    opened: &OpenedSession,
+    timeline: &Timeline,
+    process: usize,
+    target: Target,
+) -> anyhow::Result<Vec<String>> {
+    let Target::Frame(id, seq) = target else { return Ok(Vec::new()) };
+    let of_process = &opened.processes()[process];
+    let meta = of_process.tables.meta();
+    let thread = meta.thread_index(id);
+    let is_of_call = |wait: &&WaitSpan| Some(wait.thread) == thread && wait.seq == seq;
+    let held = meta.waits.iter().filter(is_of_call).filter_map(|wait| Some((wait.holder?, wait.start)));
+    let mut lines = Vec::new();
+    for (holder, time) in held.take(MOST) {
+        let Some(call) = timeline.processes[process].scene().innermost(holder, time)? else { continue };
+        let call = of_process.reference(Target::Frame(of_process.thread_id(holder), EventSeq(call.seq)));
+        let name = referenced::find(opened, call)?.map_or_else(String::new, |row| row.name(opened));
+        lines.push(format!("holder was in: {call} {name}").trim_end().to_owned());
+    }
+    lines.dedup();
+    Ok(lines)
 }
 
 /// The task, block or thread that made a call.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::logical_track::LogicalKind;
 use super::timeline::Timeline;
 use super::track::TrackKind;
-use super::{causes, referenced, search};
+use super::{causes, locks, referenced, search};
 use crate::analysis::{OpenedSession, Span, Target};
 use crate::show;
 
@@ -32,6 +32,10 @@ pub(super) fn reference(opened: &OpenedSession, timeline: &Timeline, track: usiz
             LogicalKind::Callbacks => {
                 let span = meta.callbacks.get(index)?;
                 Target::Callback(id(span.thread)?, span.seq)
+            }
+            LogicalKind::Lock(_) => {
+                let (thread, seq) = locks::call(opened.processes()[it.process].tables.meta(), index)?;
+                Target::Frame(id(thread)?, seq)
             }
         },
     };

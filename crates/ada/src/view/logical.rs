@@ -1,4 +1,4 @@
-//! Tracks of tasks, queues and callbacks: spans that overlap lie below each other. A thread's life is drawn on the
+//! Tracks of tasks, queues, callbacks and locks: spans that overlap lie below each other. A thread's life is drawn on the
 //! thread's own track.
 
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use ada_span::NONE;
 use ada_span::table::FunctionIndex;
 use ada_timeline::{Item, LAST_ROW};
 
+use super::locks;
 use super::logical_track::{LogicalKind, LogicalTrack};
 use super::names::SpanNames;
 use super::placed::{LIFE_ROW, Placed};
@@ -16,10 +17,27 @@ use super::track::{Track, TrackKind};
 use crate::analysis::{OpenedSession, Span, SpanKind};
 
 /// A span that has no row yet.
-struct Waiting {
-    kind: LogicalKind,
-    item: Item,
-    running: Vec<Item>,
+pub(super) struct Waiting {
+    pub(super) kind: LogicalKind,
+    /// Whether it lies below all that are not.
+    pub(super) is_below: bool,
+    pub(super) item: Item,
+    pub(super) running: Vec<Item>,
+}
+
+/// A track that is being filled.
+struct Making {
+    track: LogicalTrack,
+    lanes: Lanes,
+    /// The first row of what lies below the rest.
+    first_row: usize,
+    number: usize,
+}
+
+impl Making {
+    fn new(kind: LogicalKind, number: usize) -> Self {
+        Self { track: LogicalTrack::new(kind), lanes: Lanes::default(), first_row: 0, number }
+    }
 }
 
 /// The tracks of a process whose threads have the tracks from `first_track` on; the first of these will have the number
@@ -48,7 +66,9 @@ pub(super) fn tracks(
         }
     };
     let mut waiting: Vec<Waiting> = Vec::new();
-    let mut wait = |kind: LogicalKind, item: Item, running: Vec<Item>| waiting.push(Waiting { kind, item, running });
+    let mut wait = |kind: LogicalKind, item: Item, running: Vec<Item>| {
+        waiting.push(Waiting { kind, is_below: false, item, running })
+    };
     for (index, span) in meta.tasks.iter().enumerate() {
         let item = to_item(SpanKind::Task(index), index, span.function);
         let runs = process.runs_of(span).iter();
@@ -69,34 +89,41 @@ pub(super) fn tracks(
     for (index, span) in meta.callbacks.iter().enumerate() {
         wait(LogicalKind::Callbacks, to_item(SpanKind::Callback(index), index, Some(span.function)), Vec::new());
     }
+    let (locks, of_locks) = locks::spans(opened, number, names);
+    waiting.extend(of_locks);
     // The longer of two that begin together lies above.
-    waiting.sort_by_key(|it| (it.kind, it.item.start, std::cmp::Reverse(it.item.duration)));
+    waiting.sort_by_key(|it| (it.kind, it.is_below, it.item.start, std::cmp::Reverse(it.item.duration)));
     let mut placed = Placed {
         threads: meta.pthreads.iter().map(|life| ((first_track + life.thread.as_usize()) as u32, LIFE_ROW)).collect(),
         tasks: vec![(0, 0); meta.tasks.len()],
         blocks: vec![(0, 0); meta.dispatched.len()],
         callbacks: vec![(0, 0); meta.callbacks.len()],
     };
-    let mut made: BTreeMap<LogicalKind, (LogicalTrack, Lanes, usize)> = BTreeMap::new();
-    for Waiting { kind, item, running } in waiting {
+    let mut made: BTreeMap<LogicalKind, Making> = BTreeMap::new();
+    for Waiting { kind, is_below, item, running } in waiting {
         let number = next + made.len();
-        let (track, lanes, number) =
-            made.entry(kind).or_insert_with(|| (LogicalTrack::new(kind), Lanes::default(), number));
-        let row = lanes.take(item.start, item.end()).min(LAST_ROW as usize);
+        let Making { track, lanes, first_row, number } = made.entry(kind).or_insert_with(|| Making::new(kind, number));
+        if is_below && *first_row == 0 {
+            (*lanes, *first_row) = (Lanes::default(), track.rows().max(1) as usize);
+        }
+        let row = (*first_row + lanes.take(item.start, item.end())).min(LAST_ROW as usize);
         track.put(row, item, running);
         let list = match kind {
             LogicalKind::Tasks => &mut placed.tasks,
             LogicalKind::Queue(_) => &mut placed.blocks,
             LogicalKind::Callbacks => &mut placed.callbacks,
+            // Who holds and who waits are calls, which have their places.
+            LogicalKind::Lock(_) => continue,
         };
         list[item.seq as usize] = (*number as u32, row as u32);
     }
-    let track = |(track, _, _): (LogicalTrack, Lanes, usize)| {
+    let track = |Making { track, .. }: Making| {
         let title = match track.kind {
             LogicalKind::Tasks => "Tasks".to_owned(),
             LogicalKind::Queue(Some(queue)) => format!("Queue {}", process.queue_name(queue).unwrap_or_default()),
             LogicalKind::Queue(None) => "Blocks".to_owned(),
             LogicalKind::Callbacks => "Callbacks".to_owned(),
+            LogicalKind::Lock(rank) => format!("Lock {}", locks.get(rank).map_or("", String::as_str)),
         };
         Track { process: number, title, kind: TrackKind::Logical(track) }
     };

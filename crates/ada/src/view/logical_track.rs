@@ -1,4 +1,4 @@
-//! A track of tasks, blocks or callbacks.
+//! A track of tasks, blocks, callbacks, or of a lock.
 
 use ada_event::TraceNanos;
 use ada_timeline::{Item, LAST_ROW, Range, Row};
@@ -12,6 +12,8 @@ pub(super) enum LogicalKind {
     /// A queue, by its index; none where it is not known.
     Queue(Option<u64>),
     Callbacks,
+    /// A lock that threads waited for, by its rank.
+    Lock(usize),
 }
 
 impl LogicalKind {
@@ -20,6 +22,7 @@ impl LogicalKind {
             Self::Tasks => "tasks",
             Self::Queue(_) => "queue",
             Self::Callbacks => "callbacks",
+            Self::Lock(_) => "lock",
         }
     }
 }
@@ -29,7 +32,7 @@ pub(super) struct LogicalTrack {
     pub(super) kind: LogicalKind,
     /// Spans by row; their `seq` is their index in the tables' list of their kind.
     rows: Vec<Vec<Item>>,
-    /// The parts in which they ran, likewise.
+    /// The parts in which they ran, or had the lock, likewise.
     running: Vec<Vec<Item>>,
 }
 

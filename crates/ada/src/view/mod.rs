@@ -18,6 +18,7 @@ mod http;
 mod live;
 mod lives;
 mod loaded;
+mod locks;
 mod logical;
 mod logical_track;
 mod names;

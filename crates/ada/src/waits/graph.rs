@@ -1,12 +1,16 @@
 //! Who waited for whom at a moment.
 
 use ada_event::TraceNanos;
-use ada_query::waits::{CallPlaces, blocked_at, deadlocks, object_name, to_json as wait_json};
+use ada_query::waits::{
+    By, CallPlaces, Readers, WaitSum, blocked_at, deadlocks, object_name, sums, suspended, suspended_at,
+    to_json as wait_json,
+};
 use ada_span::ThreadIndex;
 use ada_span::wait::WaitSpan;
 use serde_json::{Value, json};
 
-use crate::analysis::{Moment, OpenedSession, Out, counted, nanoseconds, thread_title};
+use super::of_tasks;
+use crate::analysis::{Moment, OpenedSession, Out, TraceProcess, counted, nanoseconds, thread_title};
 
 /// The moment on the trace's clock; the end where nothing was asked for.
 fn moment(opened: &OpenedSession, at: Option<Moment>) -> TraceNanos {
@@ -17,8 +21,8 @@ pub(super) fn print(opened: &OpenedSession, at: Option<Moment>, out: &mut Out) -
     let time = moment(opened, at);
     let start = opened.trace().start();
     for (number, process) in opened.processes().iter().enumerate() {
-        let blocked = blocked_at(process, time);
-        if blocked.is_empty() {
+        let (blocked, suspended) = (blocked_at(process, time), suspended_at(process, time));
+        if blocked.is_empty() && suspended.is_empty() {
             continue;
         }
         let when = match at {
@@ -26,10 +30,19 @@ pub(super) fn print(opened: &OpenedSession, at: Option<Moment>, out: &mut Out) -
             Some(_) => format!("{} after the beginning", nanoseconds(time.since(start))),
         };
         out.line("")?;
-        out.line(&format!("{when}, {} of process {} waited:", counted(blocked.len() as u64, "thread"), process.pid))?;
+        let who = [(blocked.len(), "thread"), (suspended.len(), "task")].into_iter().filter(|(count, _)| *count > 0);
+        let who: Vec<String> = who.map(|(count, word)| counted(count as u64, word)).collect();
+        out.line(&format!("{when}, {} of process {} waited:", who.join(" and "), process.pid))?;
         let places = CallPlaces::of_waits(opened.trace(), process, blocked.values())?;
+        let readers = Readers::of_process(process);
         for wait in blocked.values() {
-            out.line(&format!("  {}", sentence(opened, number, wait, &places, time)))?;
+            let also = readers.of(process, wait).filter(|ids| ids.contains(','));
+            let also = also.map(|ids| format!("; threads {ids} read it when the wait began")).unwrap_or_default();
+            out.line(&format!("  {}{also}", sentence(opened, number, wait, &places, time)))?;
+        }
+        let places = CallPlaces::of_waits(opened.trace(), process, &suspended)?;
+        for sum in sums(process, &suspended, &places, By::Waiter) {
+            out.line(&format!("  {}", sentence_of_tasks(process, &sum, &places, time)))?;
         }
         for circle in deadlocks(process).iter().filter(|circle| circle.0.iter().all(|wait| wait.start <= time)) {
             let threads: Vec<String> = circle.0.iter().map(|it| process.thread_id(it.thread).to_string()).collect();
@@ -67,6 +80,21 @@ fn sentence(opened: &OpenedSession, number: usize, wait: &WaitSpan, places: &Cal
     words
 }
 
+/// `12 goroutines wait for channel (chan receive) in main.leaks, 3.1 ms by then at most`.
+fn sentence_of_tasks(process: &TraceProcess, sum: &WaitSum, places: &CallPlaces, time: TraceNanos) -> String {
+    let longest = &sum.longest;
+    let Some((task, suspension)) = suspended(process, longest) else { return String::new() };
+    let (verb, object) = match sum.tasks {
+        1 => ("waits", object_name(process, longest).map(|object| format!(" {object}")).unwrap_or_default()),
+        _ => ("wait", String::new()),
+    };
+    let place = places.name_of_waiter(process, longest).map(|place| format!(" in {place}")).unwrap_or_default();
+    let by_then = nanoseconds(longest.end.min(time).since(longest.start));
+    let most = if sum.tasks > 1 { " at most" } else { "" };
+    let (who, kind, reason) = (of_tasks(sum.tasks, task), sum.kind, suspension.kind());
+    format!("{who} {verb} for {kind}{object} ({reason}){place}, {by_then} by then{most}")
+}
+
 pub(super) fn to_json(opened: &OpenedSession, at: Option<Moment>) -> anyhow::Result<Value> {
     let time = moment(opened, at);
     let (mut waits, mut circles) = (Vec::new(), Vec::new());
@@ -74,6 +102,9 @@ pub(super) fn to_json(opened: &OpenedSession, at: Option<Moment>) -> anyhow::Res
         let blocked = blocked_at(process, time);
         let places = CallPlaces::of_waits(opened.trace(), process, blocked.values())?;
         waits.extend(blocked.values().map(|wait| wait_json(opened.trace(), process, wait, &places)));
+        let suspended = suspended_at(process, time);
+        let places = CallPlaces::of_waits(opened.trace(), process, &suspended)?;
+        waits.extend(suspended.iter().map(|wait| wait_json(opened.trace(), process, wait, &places)));
         for circle in deadlocks(process).iter().filter(|circle| circle.0.iter().all(|wait| wait.start <= time)) {
             let threads: Vec<u32> = circle.0.iter().map(|wait| process.thread_id(wait.thread).0).collect();
             circles.push(json!({ "pid": process.pid.0, "thread_ids": threads }));

@@ -4,15 +4,16 @@ mod graph;
 
 use std::collections::BTreeMap;
 
-use ada_query::waits::{By, CallPlaces, WaitSum, object_name, sums};
+use ada_query::waits::{By, CallPlaces, WaitSum, all_waits, object_name, sums, suspended, waiter, waiting_thread};
 use ada_span::table::FunctionIndex;
+use ada_span::task::{TaskRuntime, TaskSpan};
 use ada_span::wait::{WaitKind, WaitSpan};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Listing, Moment, OpenedSession, Out, SessionArgs, Target, TraceProcess, counted, csv, list_page,
-    nanoseconds, thousands, thread_title, with_tables,
+    ListFormat, Listing, Moment, OpenedSession, Out, SessionArgs, TraceProcess, counted, csv, list_page, nanoseconds,
+    thousands, thread_title, with_tables,
 };
 use crate::exit::Outcome;
 
@@ -98,20 +99,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         let mut lines = Vec::new();
         for (number, process) in opened.processes().iter().enumerate() {
             let is_wanted = |wait: &&WaitSpan| args.kind.is_none_or(|kind| wait.kind() == kind);
-            let waits: Vec<&WaitSpan> = process.tables.meta().waits.iter().filter(is_wanted).collect();
+            let all = all_waits(process);
+            let waits: Vec<&WaitSpan> = all.iter().filter(is_wanted).collect();
             let places = CallPlaces::of_waits(opened.trace(), process, waits.iter().copied())?;
             let by = match args.by {
                 Grouping::Object => By::Object,
                 Grouping::Holder => By::Holder,
                 Grouping::Waiter => By::Waiter,
             };
-            lines.extend(sums(waits, &places, by).into_iter().map(|sum| Line { process: number, sum }));
+            lines.extend(sums(process, waits, &places, by).into_iter().map(|sum| Line { process: number, sum }));
         }
         lines.sort_by_key(|line| std::cmp::Reverse(line.sum.total_ns));
         let (page, next) = list_page(&lines, args.cursor, args.limit);
         let json = || page.iter().map(|line| to_json(opened, line, args.by)).collect::<Vec<Value>>();
         match args.format {
-            ListFormat::Table if lines.is_empty() => out.line("no thread waited for another"),
+            ListFormat::Table if lines.is_empty() => out.line("nobody waited"),
             ListFormat::Table => {
                 table(opened, page, args.by).print(out)?;
                 if let Some(next) = next {
@@ -154,11 +156,16 @@ fn table(opened: &OpenedSession, page: &[Line], by: Grouping) -> Listing {
     let second = if by == Grouping::Waiter { "held in" } else { "waited in" };
     let third = if by == Grouping::Object { "held in" } else { "" };
     let mut listing =
-        Listing::new(&[">waits", ">open", ">total", ">longest", ">threads", "kind", first, second, third]);
+        Listing::new(&[">waits", ">open", ">total", ">longest", ">waiters", "kind", first, second, third]);
     for Line { process: number, sum } in page {
         let process = &opened.processes()[*number];
         let place = |by_function| function_name(process, by_function).unwrap_or_default();
         let title = |thread| format!("{} {}", process.thread_id(thread), thread_title(opened, *number, thread));
+        let waiting = || match (waiting_thread(&sum.longest), suspended(process, &sum.longest)) {
+            (Some(thread), _) => title(thread),
+            (None, Some((task, _))) => of_tasks(sum.tasks, task),
+            (None, None) => String::new(),
+        };
         let (first, second, third) = match by {
             Grouping::Object => {
                 (object_name(process, &sum.longest).unwrap_or_default(), place(&sum.waited_in), place(&sum.held_in))
@@ -168,18 +175,16 @@ fn table(opened: &OpenedSession, page: &[Line], by: Grouping) -> Listing {
                 let place = function_name(process, &sum.held_in).map(|name| format!(" in {name}"));
                 (format!("{holder}{}", place.unwrap_or_default()), place_of(process, sum), String::new())
             }
-            Grouping::Waiter => (
-                format!("{} in {}", title(sum.longest.thread), place(&sum.waited_in)),
-                place(&sum.held_in),
-                String::new(),
-            ),
+            Grouping::Waiter => {
+                (format!("{} in {}", waiting(), place(&sum.waited_in)), place(&sum.held_in), String::new())
+            }
         };
         listing.row(vec![
             thousands(sum.count),
             if sum.open > 0 { thousands(sum.open) } else { String::new() },
             nanoseconds(sum.total_ns),
             nanoseconds(sum.longest.duration()),
-            sum.waiters.len().to_string(),
+            (sum.waiters.len() + sum.tasks).to_string(),
             sum.kind.word().to_owned(),
             first,
             second,
@@ -187,6 +192,15 @@ fn table(opened: &OpenedSession, page: &[Line], by: Grouping) -> Listing {
         ]);
     }
     if third.is_empty() { listing.without("") } else { listing }
+}
+
+/// `12 goroutines`.
+fn of_tasks(count: usize, task: &TaskSpan) -> String {
+    let word = match task.runtime() {
+        TaskRuntime::Swift => "task",
+        TaskRuntime::Go => "goroutine",
+    };
+    counted(count as u64, word)
 }
 
 fn place_of(process: &TraceProcess, sum: &WaitSum) -> String {
@@ -199,7 +213,7 @@ fn to_json(opened: &OpenedSession, line: &Line, by: Grouping) -> Value {
     let thread = match by {
         Grouping::Object => None,
         Grouping::Holder => longest.holder,
-        Grouping::Waiter => Some(longest.thread),
+        Grouping::Waiter => waiting_thread(longest),
     };
     json!({
         "pid": process.pid.0,
@@ -211,8 +225,8 @@ fn to_json(opened: &OpenedSession, line: &Line, by: Grouping) -> Value {
         "open": sum.open,
         "total_ns": sum.total_ns,
         "longest_ns": longest.duration(),
-        "longest_span_id": process.refer(Target::Frame(process.thread_id(longest.thread), longest.seq)),
-        "waiters": sum.waiters.len(),
+        "longest_span_id": process.refer(waiter(process, longest)),
+        "waiters": sum.waiters.len() + sum.tasks,
         "holders": sum.holders.len(),
         "waited_in": function_name(process, &sum.waited_in),
         "held_in": function_name(process, &sum.held_in),

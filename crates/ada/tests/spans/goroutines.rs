@@ -165,6 +165,7 @@ fn check_waits(go: &Path, flags: &[&str], count: usize, processors: &str) {
         assert_eq!((&wait["kind"], &wait["awaiting"]), (&"chan receive".into(), &"main.leaks".into()), "{what}");
         assert_eq!((&wait["end_ns"], &task["reason"]), (&Value::Null, &"process_exit".into()), "{what}: {task}");
     }
+    check_table(&session, ids, count, &what);
     let main = by_id[&1];
     assert_eq!((&main["kind"], &main["name"], &main["end_by"]), (&"main".into(), &"main.main".into(), &"exit".into()));
     let findings = session.json("ask", &["findings"]);
@@ -173,6 +174,43 @@ fn check_waits(go: &Path, flags: &[&str], count: usize, processors: &str) {
     assert_eq!(leaks.len(), 1, "{what}: {leaks:?}");
     let title = leaks[0]["title"].as_str().expect("a title");
     assert!(title.starts_with("12 goroutines wait in chan receive in main.leaks since "), "{what}: {title}");
+}
+
+/// Goroutines' waits are in the table of all waits, with who ended them, and no thread is said to have waited.
+fn check_table(session: &TracedProgram, ids: &[u64], count: usize, what: &str) {
+    const QUERY: &str =
+        "SELECT * FROM waits WHERE task_id IS NOT NULL AND kind != 'semaphore' ORDER BY task_id, start_ns";
+    let rows = session.json("query", &[QUERY]);
+    let mut by_task: BTreeMap<u64, Vec<&Value>> = BTreeMap::new();
+    for row in rows.as_array().expect("a list") {
+        assert!(row["thread_id"].is_null() && row["holder_thread_id"].is_null(), "{what}: {row}");
+        by_task.entry(row["task_id"].as_u64().expect("a number")).or_default().push(row);
+    }
+    for (index, id) in ids[..count].iter().enumerate() {
+        let before = if index == 0 { 1 } else { ids[index - 1] };
+        let expected = [
+            ("channel", "chan receive", "main.receives", Value::from(1)),
+            ("select", "select", "main.selects", before.into()),
+            ("condition", "sync.Cond.Wait", "main.waits", 1.into()),
+            ("sleep", "sleep", "main.sleeps", Value::Null),
+        ];
+        let found = by_task.get(id).unwrap_or_else(|| panic!("{what}: goroutine {id} waited"));
+        assert_eq!(found.len(), expected.len(), "{what}: {found:#?}");
+        for (row, (kind, reason, function, waker)) in found.iter().zip(expected) {
+            assert_eq!((&row["kind"], &row["reason"]), (&kind.into(), &reason.into()), "{what}: {row}");
+            assert_eq!((&row["function"], &row["waker_task_id"]), (&function.into(), &waker), "{what}: {row}");
+            assert_eq!((&row["state"], &row["uncertain"]), (&"ended".into(), &"".into()), "{what}: {row}");
+            assert_eq!(row["span_id"], format!("task:{id}"), "{what}: {row}");
+        }
+    }
+    for id in &ids[count..] {
+        let [row] = by_task[id][..] else { panic!("{what}: {:#?}", by_task[id]) };
+        assert_eq!((&row["kind"], &row["state"]), (&"channel".into(), &"open".into()), "{what}: {row}");
+    }
+    let leaked = ids.len() - count;
+    let sums = session.text("waits", &["--by", "waiter"]);
+    let line = format!("{leaked} goroutines wait for channel (chan receive) in main.leaks, ");
+    assert!(sums.contains(&line), "{what}: {sums}");
 }
 
 #[test]

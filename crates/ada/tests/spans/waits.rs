@@ -303,6 +303,49 @@ fn readers_know_the_writer_that_they_wait_for() {
     assert!(known.len() > 10 && known.iter().all(|wait| wait["holder_thread_id"] == writer), "{writer}: {found:#?}");
 }
 
+/// The writer waits for all readers, and the last one to let go ends its wait.
+#[test]
+fn a_writer_knows_the_readers_that_it_waits_for() {
+    let (session, printed) = trace(&threaded("wait_writers.c"), &[]);
+    let found = rows(
+        &session,
+        "SELECT * FROM waits WHERE kind = 'rwlock' AND function = 'write_all' AND duration_ns > 1000000 ORDER BY start_ns",
+    );
+    assert_eq!(found.len(), printed.len(), "{found:#?}");
+    let mut known = 0;
+    for (wait, line) in found.iter().zip(&printed) {
+        let [writer, had_all] = [1, 2].map(|at| number(&line[at]));
+        let readers: Vec<u64> = line[3..].iter().map(|id| number(id)).collect();
+        assert_eq!(
+            (&wait["object"], &wait["thread_id"]),
+            (&line[0].as_str().into(), &writer.into()),
+            "{line:?}: {wait}"
+        );
+        if had_all == 0 {
+            // The machine was busy: somebody had let go before it asked.
+            continue;
+        }
+        let last = readers[readers.len() - 1];
+        assert_eq!(wait["holder_thread_id"], last, "{line:?}: {wait}");
+        assert_eq!(
+            (&wait["hold_function"], &wait["uncertain"]),
+            (&"read_slowly".into(), &"".into()),
+            "{line:?}: {wait}"
+        );
+        assert_eq!((&wait["waker_thread_id"], &wait["wake_function"]), (&last.into(), &"read_slowly".into()), "{wait}");
+        let named = wait["reader_thread_ids"].as_str().unwrap_or_default().split(", ").map(number);
+        let (named, truth): (BTreeSet<u64>, BTreeSet<u64>) = (named.collect(), readers.iter().copied().collect());
+        assert_eq!(named, truth, "{line:?}: {wait}");
+        known += 1;
+    }
+    assert!(known * 2 > printed.len(), "{known}: {printed:?}");
+    let holders = session.text("waits", &["--by", "holder", "--kind", "rwlock"]);
+    assert!(holders.contains("in read_slowly"), "{holders}");
+    let modes = rows(&session, "SELECT DISTINCT mode FROM holds WHERE kind = 'rwlock' AND function = 'read_slowly'");
+    assert_eq!(modes.len(), 1, "{modes:?}");
+    assert_eq!(modes[0]["mode"], "read");
+}
+
 /// Mutexes of Rust, which are futexes and have no owner.
 fn check_futexes(session: &TracedProgram, printed: &[Vec<String>], turns: usize) {
     let Turns { waits, holders, wakers, ends, last_wakers } = check_turns(session, printed, turns);
