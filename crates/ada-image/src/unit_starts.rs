@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use ada_event::ImageOffset;
-use gimli::{AttributeValue, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line, DW_AT_declaration};
-use gimli::{DW_AT_specification, DW_TAG_subprogram, DebuggingInformationEntry, EndianSlice, LittleEndian, UnitRef};
+use gimli::{AttributeValue, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line, DW_AT_specification};
+use gimli::{DW_TAG_subprogram, DebuggingInformationEntry, EndianSlice, LittleEndian, UnitRef};
 
 use crate::SourcePlace;
 
@@ -24,8 +24,6 @@ struct Start {
     /// A number of the unit's line table.
     file: u64,
     line: u32,
-    /// It is where the function is only announced, as in a header.
-    is_announced: bool,
 }
 
 impl UnitStarts {
@@ -35,15 +33,13 @@ impl UnitStarts {
         starts.extend(first_rows(unit));
         // Declarations stay in front of rows.
         starts.sort_by_key(|start| start.address);
-        // What is announced in one file and has its code in another is found by its code.
+        // What a header announces may have its code in the unit's own file, which then has the function.
         starts.dedup_by(|row, first| {
-            if row.address != first.address {
-                return false;
-            }
-            if first.is_announced && row.file != first.file {
+            let is_same = row.address == first.address;
+            if is_same && row.file != first.file && is_own_file(unit, row.file) && !is_own_file(unit, first.file) {
                 std::mem::swap(row, first);
             }
-            true
+            is_same
         });
         Self(starts)
     }
@@ -65,18 +61,18 @@ fn declarations(unit: &UnitRef<'_, Bytes<'_>>) -> Vec<Start> {
         let Some(range) = unit.die_ranges(entry).ok().and_then(|mut ranges| ranges.next().ok().flatten()) else {
             continue;
         };
-        if let Some((file, line, is_announced)) = declaration(unit, entry.clone()) {
-            found.push(Start { address: range.begin, file, line, is_announced });
+        if let Some((file, line)) = declaration(unit, entry.clone()) {
+            found.push(Start { address: range.begin, file, line });
         }
     }
     found
 }
 
-/// The file and line that an entry, or the one that it is made from, was declared in, and whether it is only announced there.
+/// The file and line that an entry, or the one that it is made from, was declared in.
 fn declaration<'d>(
     unit: &UnitRef<'_, Bytes<'d>>,
     mut entry: DebuggingInformationEntry<Bytes<'d>>,
-) -> Option<(u64, u32, bool)> {
+) -> Option<(u64, u32)> {
     for _ in 0..MAX_HOPS {
         let file = entry.attr_value(DW_AT_decl_file).and_then(|file| match file {
             AttributeValue::FileIndex(file) => Some(file),
@@ -84,7 +80,7 @@ fn declaration<'d>(
         });
         let line = entry.attr_value(DW_AT_decl_line).and_then(|line| u32::try_from(line.udata_value()?).ok());
         if let (Some(file), Some(line @ 1..)) = (file, line) {
-            return Some((file, line, entry.attr_value(DW_AT_declaration).is_some()));
+            return Some((file, line));
         }
         let next = entry.attr_value(DW_AT_abstract_origin).or_else(|| entry.attr_value(DW_AT_specification));
         // An entry of another unit, as link-time optimisation makes them, is left alone: a row has to do.
@@ -100,10 +96,19 @@ fn first_rows(unit: &UnitRef<'_, Bytes<'_>>) -> Vec<Start> {
     while let Ok(Some((_, row))) = rows.next_row() {
         let Some(line) = row.line().and_then(|line| u32::try_from(line.get()).ok()) else { continue };
         if !row.end_sequence() && found.last().is_none_or(|last| last.address != row.address()) {
-            found.push(Start { address: row.address(), file: row.file_index(), line, is_announced: false });
+            found.push(Start { address: row.address(), file: row.file_index(), line });
         }
     }
     found
+}
+
+/// Whether a file is the one that the unit was compiled from, by its name.
+fn is_own_file(unit: &UnitRef<'_, Bytes<'_>>, file: u64) -> bool {
+    let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
+    let own = unit.name.and_then(|own| name(&own.to_string_lossy()));
+    let header = unit.line_program.as_ref().map(|program| program.header());
+    let file = header.and_then(|header| unit.attr_string(header.file(file)?.path_name()).ok());
+    own.is_some() && file.and_then(|file| name(&file.to_string_lossy())) == own
 }
 
 /// The path of a file of a unit, put together as `addr2line` does.

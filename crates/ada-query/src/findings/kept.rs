@@ -81,7 +81,7 @@ impl Kept {
 /// By what is kept.
 pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<BTreeMap<&'static str, Kept>, QueryError> {
     let meta = about.process.tables.meta();
-    let part = |function| about.process.names.raw(function).and_then(|raw| Part::of(&raw));
+    let part = |function| about.process.names.raw(function).and_then(Part::of);
     let parts: HashMap<FunctionId, (Part, u64)> =
         meta.functions.iter().filter_map(|it| Some((it.function, (part(it.function)?, it.spans)))).collect();
     let flags = meta.functions.iter().map(|it| parts.contains_key(&it.function)).collect();

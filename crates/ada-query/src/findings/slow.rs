@@ -204,7 +204,7 @@ fn hottest_inside(
     sums[root] = own_time(call.self_ns(), call.start().0, call.duration());
     let is_idle = |function: usize| {
         let function = about.process.function(FunctionIndex(function as u32));
-        about.process.names.raw(function).is_some_and(|raw| pairs::is_idle(&raw))
+        about.process.names.raw(function).is_some_and(pairs::is_idle)
     };
     let mut idle = if is_idle(root) { call.duration() } else { 0 };
     let mut open: Vec<(EventSeq, usize)> = vec![(seq, root)];

@@ -52,13 +52,13 @@ fn descriptors_and_memory_that_are_kept_are_told_by_their_values() {
     let program = Program::new("bug_descriptors.c").flags(&["-O1"]);
     let said = std::process::Command::new(program.build()).output().unwrap().stdout;
     assert_eq!(String::from_utf8(said).unwrap().trim(), "left open 50, bytes kept 3015");
-    let leaks = |options: &[&str]| -> Vec<serde_json::Value> {
+    let leaks = |options: &[&str]| -> Vec<Value> {
         let traced = TracedProgram::trace_with(&program, options);
         findings(&traced, None).into_iter().filter(|it| it["kind"] == "leak").collect()
     };
-    let told = |all: &[serde_json::Value], what: &str| -> Vec<(String, u64, u64)> {
+    let told = |all: &[Value], what: &str| -> Vec<(String, u64, u64)> {
         let of = all.iter().filter(|it| it["facts"]["what"] == what);
-        let number = |it: &serde_json::Value, name: &str| it["facts"][name].as_u64().unwrap();
+        let number = |it: &Value, name: &str| it["facts"][name].as_u64().unwrap();
         of.map(|it| (it["function"].as_str().unwrap().to_owned(), number(it, "kept"), number(it, "bytes"))).collect()
     };
     assert_eq!(told(&leaks(&[]), "descriptors"), [("read_setting".to_owned(), 50, 0)]);
