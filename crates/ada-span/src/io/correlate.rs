@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ada_event::{EventSeq, ProcessId, TraceNanos};
 
+use super::finder::{Finder, IoWait, IoWaker, piece};
 use super::objects::{Object, ObjectKind, Objects};
 use super::process_io::ProcessIo;
 use super::signals::Signals;
@@ -21,34 +22,6 @@ pub struct SessionIo {
     pub objects: Vec<String>,
     /// By process.
     pub waits: Vec<Vec<IoWait>>,
-}
-
-/// What was found out about a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IoWait {
-    /// Its place in the list of the process's waits.
-    pub wait: usize,
-    /// The descriptor that was waited for.
-    pub descriptor: Option<u32>,
-    /// What it stood for, in [`SessionIo::objects`].
-    pub object: Option<usize>,
-    /// Who ended the wait.
-    pub waker: Option<IoWaker>,
-    /// What is not certain.
-    pub doubts: Doubts,
-}
-
-/// Who ended a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IoWaker {
-    /// The process's place in the list.
-    pub process: usize,
-    /// The thread there.
-    pub thread: ThreadIndex,
-    /// The call, by its opening event.
-    pub seq: Option<EventSeq>,
-    /// When that was.
-    pub time: TraceNanos,
 }
 
 /// What is not a call but the end of a process.
@@ -71,22 +44,6 @@ pub fn correlate(processes: &[ProcessIo<'_>]) -> SessionIo {
     finder.collect();
     let waits = (0..processes.len()).map(|process| finder.waits_of(process)).collect();
     SessionIo { objects: finder.objects.all.into_iter().map(|object| object.label).collect(), waits }
-}
-
-pub(super) struct Finder<'a> {
-    pub(super) processes: &'a [ProcessIo<'a>],
-    pub(super) tables: Vec<DescriptorTable>,
-    pub(super) objects: Objects,
-    /// By the object that is read from.
-    pub(super) streams: BTreeMap<ObjectIndex, Stream>,
-    /// The calls that connected sockets.
-    pub(super) connects: HashMap<ObjectIndex, CallPlace>,
-    /// Calls that say what sets of descriptors are about, by process.
-    pub(super) controls: Vec<Vec<usize>>,
-    /// What connections are taken from.
-    pub(super) listeners: HashSet<ObjectIndex>,
-    /// Until when all calls of all processes are known.
-    pub(super) known_until: TraceNanos,
 }
 
 impl Finder<'_> {
@@ -293,10 +250,6 @@ impl Finder<'_> {
         let (process, _) = children.collect::<Vec<_>>().iter().rev().find(is_it).copied()?;
         self.waker(self.end_of(process))
     }
-}
-
-pub(super) fn piece(call: CallPlace, it: &IoCallSpan, bytes: u64) -> Piece {
-    Piece { call, start: it.start, end: it.end, bytes, has_slept: false }
 }
 
 #[cfg(test)]

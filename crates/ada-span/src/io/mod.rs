@@ -6,6 +6,7 @@
 //! when a session is opened, and not kept.
 
 mod correlate;
+mod finder;
 mod objects;
 mod process_io;
 mod readiness;
@@ -14,5 +15,6 @@ mod signals;
 mod streams;
 mod tables;
 
-pub use correlate::{IoWait, IoWaker, SessionIo, correlate};
+pub use correlate::{SessionIo, correlate};
+pub use finder::{IoWait, IoWaker};
 pub use process_io::ProcessIo;

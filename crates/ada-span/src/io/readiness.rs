@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::correlate::{Finder, piece};
+use super::finder::{Finder, piece};
 use super::objects::ObjectKind;
 use super::streams::{CallPlace, Piece, Source};
 use super::tables::ObjectIndex;

@@ -1,6 +1,6 @@
 //! Who made room for a write that had to wait.
 
-use super::correlate::Finder;
+use super::finder::Finder;
 use super::streams::{CallPlace, Source};
 use super::tables::ObjectIndex;
 use crate::io_call_span::IoCallSpan;

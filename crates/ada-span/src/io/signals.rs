@@ -1,6 +1,6 @@
 //! Who sent the signal that ended a wait.
 
-use super::correlate::{Finder, IoWait, piece};
+use super::finder::{Finder, IoWait, piece};
 use super::streams::{CallPlace, Piece};
 use crate::io_call_span::IoCallSpan;
 use crate::role::IoCall;

@@ -9,8 +9,7 @@ use ada_span::wait::WaitKind;
 use ada_span::{Outcome, ThreadIndex};
 use ada_timeline::Item;
 
-use super::logical::Waiting;
-use super::logical_track::LogicalKind;
+use super::logical_track::{LogicalKind, Waiting};
 use super::names::SpanNames;
 use crate::analysis::{OpenedSession, thread_title};
 

@@ -10,20 +10,11 @@ use ada_span::table::FunctionIndex;
 use ada_timeline::{Item, LAST_ROW};
 
 use super::locks;
-use super::logical_track::{LogicalKind, LogicalTrack};
+use super::logical_track::{LogicalKind, LogicalTrack, Waiting};
 use super::names::SpanNames;
 use super::placed::{LIFE_ROW, Placed};
 use super::track::{Track, TrackKind};
 use crate::analysis::{OpenedSession, Span, SpanKind};
-
-/// A span that has no row yet.
-pub(super) struct Waiting {
-    pub(super) kind: LogicalKind,
-    /// Whether it lies below all that are not.
-    pub(super) is_below: bool,
-    pub(super) item: Item,
-    pub(super) running: Vec<Item>,
-}
 
 /// A track that is being filled.
 struct Making {

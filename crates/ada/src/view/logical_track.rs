@@ -27,6 +27,15 @@ impl LogicalKind {
     }
 }
 
+/// A span that has no row yet.
+pub(super) struct Waiting {
+    pub(super) kind: LogicalKind,
+    /// Whether it lies below all that are not.
+    pub(super) is_below: bool,
+    pub(super) item: Item,
+    pub(super) running: Vec<Item>,
+}
+
 /// One track.
 pub(super) struct LogicalTrack {
     pub(super) kind: LogicalKind,
