@@ -23,7 +23,8 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         let Some((score, rationale)) = worth(status, reason) else { continue };
         let words =
             if reason == Reason::None { String::new() } else { format!(": {}", reason.word().replace('_', " ")) };
-        let title = format!("{count} calls are {status}{words}");
+        let calls = if count == 1 { "1 call is".to_owned() } else { format!("{count} calls are") };
+        let title = format!("{calls} {status}{words}");
         let mut finding = about.finding("unmatched", score, title, rationale);
         finding.evidence = example(about, status, reason)?;
         finding.facts = json!({ "status": status.word(), "reason": reason.word(), "count": count });
@@ -39,7 +40,9 @@ fn worth(status: Status, reason: Reason) -> Option<(f64, &'static str)> {
         (Status::Unmatched, Reason::Exception) => {
             Some((18.0, "An exception or a panic went through them; context is the throw."))
         }
-        (Status::Unmatched, Reason::Unwind) => Some((12.0, "longjmp or pthread_exit went over them.")),
+        (Status::Unmatched, Reason::Unwind) => {
+            Some((12.0, "They were gone without a return: by longjmp, pthread_exit, or in a way that is not known."))
+        }
         (Status::Unmatched, Reason::Dropped) => {
             Some((30.0, "Their other half was lost to counted drops: times around them are not to be trusted."))
         }

@@ -32,7 +32,10 @@ pub(crate) fn called_json(answer: &Called) -> Value {
 
 pub(super) fn called_lines(trace: &Trace, answer: &Called) -> Vec<String> {
     let mut lines = vec![format!("{}: {}", answer.verdict.word(), answer.because)];
-    for it in &answer.functions {
+    // Where some were called, others of the same name that were not are of no interest.
+    let any_is_called = answer.functions.iter().any(|it| it.calls > 0);
+    let (shown, others): (Vec<_>, Vec<_>) = answer.functions.iter().partition(|it| it.calls > 0 || !any_is_called);
+    for it in shown {
         let session = trace.sessions().iter().find(|session| session.name == it.session);
         let start = session.map(|it| it.start).unwrap_or_default();
         let hooked = match &it.hook_reason {
@@ -50,6 +53,9 @@ pub(super) fn called_lines(trace: &Trace, answer: &Called) -> Vec<String> {
             let (from, to) = (since_start(start, it.since), since_start(start, it.until));
             lines.push(format!("    hooked from {from} to {to}"));
         }
+    }
+    if !others.is_empty() {
+        lines.push(format!("  and {} of that name that were not called", others.len()));
     }
     if answer.left_out > 0 {
         lines.push(format!("  and {} more functions of that name", answer.left_out));
@@ -104,7 +110,7 @@ pub(super) fn finding_lines(findings: &[Finding], all: usize) -> Vec<String> {
     }
     let mut lines = Vec::new();
     for (number, it) in (1..).zip(findings) {
-        lines.push(format!("{number:>2}. {}: {}", it.kind.replace('_', " "), it.title));
+        lines.push(format!("{number:>2}. {} ({}): {}", it.kind.replace('_', " "), advice(it).certainty, it.title));
         lines.push(format!("    {}", it.rationale));
         if !it.evidence.is_empty() {
             lines.push(format!("    look at {}", it.evidence.join(", ")));

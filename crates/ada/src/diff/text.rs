@@ -61,6 +61,7 @@ pub(super) fn print(args: &Args, it: &Difference, out: &mut Out) -> anyhow::Resu
         listing.shorten(0, terminal.width).print(out)?;
         if changed.len() > args.limit {
             out.line(&format!("and {} more; --limit lists them", changed.len() - args.limit))?;
+            one_sided(&changed[args.limit..], out)?;
         }
     }
     paths(args, it, out)?;
@@ -70,6 +71,21 @@ pub(super) fn print(args: &Args, it: &Difference, out: &mut Out) -> anyhow::Resu
         out.line("")?;
         let next = format!("ada tree --function '{name}' {}", args.b.display());
         out.line(&format!("next: {}", terminal.ink(Ink::Typed, &next)))?;
+    }
+    Ok(())
+}
+
+/// Names functions that only one side has: however little time they take, they may be the cause.
+fn one_sided(changed: &[&Change], out: &mut Out) -> anyhow::Result<()> {
+    /// Names that are told.
+    const MOST: usize = 8;
+    for kind in [Kind::New, Kind::Gone] {
+        let names: Vec<String> = changed.iter().filter(|it| it.kind == kind).map(|it| brief_name(&it.name)).collect();
+        if !names.is_empty() {
+            let more = if names.len() > MOST { ", …" } else { "" };
+            let words = format!("{}: {}{more}", kind.word(), names[..names.len().min(MOST)].join(", "));
+            out.terminal().wrap(&words, 2).iter().try_for_each(|line| out.line(line))?;
+        }
     }
     Ok(())
 }

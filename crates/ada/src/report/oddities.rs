@@ -34,7 +34,7 @@ fn meaning(status: Status, reason: Reason) -> (bool, &'static str) {
         (_, Reason::ProcessExit) => (true, "were open when the process exited; that is usual"),
         (_, Reason::AttachedMidway) => (true, "began before the first event of their thread"),
         (_, Reason::Exception) => (false, "were unwound by an exception or a panic"),
-        (_, Reason::Unwind) => (false, "were jumped over by longjmp or the like"),
+        (_, Reason::Unwind) => (false, "were gone without a return: by longjmp, or in a way that is not known"),
         (_, Reason::Canceled) => (false, "ended with their thread, which was cancelled"),
         (_, Reason::Crash) => (false, "were open when a signal ended the process"),
         (Status::Open, Reason::Timeout) => {
