@@ -33,4 +33,4 @@ pub(crate) use source_files::{put_source, source_text};
 pub(crate) use terminal::{Ink, bar};
 pub(crate) use thread_choice::chosen_threads;
 pub(crate) use thread_title::thread_title;
-pub(crate) use units::{Moment, counted, nanoseconds, parse_nanos, thousands};
+pub(crate) use units::{Moment, counted, nanoseconds, parse_nanos, since_start, thousands};

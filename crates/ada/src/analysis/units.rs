@@ -16,6 +16,11 @@ pub(crate) fn nanoseconds(nanos: u64) -> String {
     }
 }
 
+/// A moment, from the start of a session on.
+pub(crate) fn since_start(start: TraceNanos, time: TraceNanos) -> String {
+    format!("{} after the start", nanoseconds(time.since(start)))
+}
+
 /// A number with a space between each three digits.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();

@@ -6,8 +6,7 @@ use ada_query::findings::{Finding, advice};
 use ada_query::why_slow::WhySlow;
 use serde_json::{Value, json};
 
-use super::since_start;
-use crate::analysis::nanoseconds;
+use crate::analysis::{nanoseconds, since_start};
 
 pub(crate) fn called_json(answer: &Called) -> Value {
     let moment = |it: &Option<Moment>| {

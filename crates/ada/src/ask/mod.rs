@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ada_event::TraceNanos;
 use ada_query::Cancel;
 use ada_query::called::called;
 use ada_query::findings::{caveats, findings};
@@ -16,7 +15,7 @@ use serde_json::{Value, json};
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
-use crate::analysis::{AskArgs, Out, nanoseconds, open_trace};
+use crate::analysis::{AskArgs, Out, open_trace};
 use crate::exit::{Blame, Outcome};
 use crate::format::Format;
 
@@ -119,8 +118,4 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     out.finish()?;
     Ok(outcome)
-}
-
-fn since_start(start: TraceNanos, time: TraceNanos) -> String {
-    format!("{} after the start", nanoseconds(time.since(start)))
 }

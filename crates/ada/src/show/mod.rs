@@ -2,12 +2,14 @@
 
 mod event;
 mod neighbours;
+mod page;
 
 use ada_event::{EventSeq, FunctionId, ProcessId, ThreadId};
 use ada_span::ThreadIndex;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
+use self::page::Page;
 use crate::analysis::{
     FrameSpan, ListFormat, OpenedSession, Out, Reference, SessionArgs, Span, SpanKind, Target, Wanted, csv,
     put_corrected, with_tables,
@@ -39,6 +41,9 @@ pub(crate) struct Args {
     /// How many neighbours and callees to show
     #[arg(long, value_name = "N", default_value_t = 5)]
     limit: usize,
+    /// Print all that is known: events with their registers, ids, evidence
+    #[arg(long)]
+    wide: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
@@ -55,7 +60,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
                     flat("", &shown).into_iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
                 csv(out, &["name", "value"], &rows)
             }
-            ListFormat::Table => print(&with_sources(shown), 0, out),
+            ListFormat::Table => {
+                let start = opened.sessions().first().map(|it| it.start).unwrap_or_default();
+                Page { start, is_wide: args.wide }.print(&with_sources(shown), out)
+            }
         }
     })?;
     out.finish()?;
@@ -214,39 +222,6 @@ fn with_sources(mut value: Value) -> Value {
         fields.values_mut().for_each(|field| *field = with_sources(field.take()));
     }
     value
-}
-
-/// Objects as lines, deeper ones indented.
-fn print(value: &Value, indent: usize, out: &mut Out) -> anyhow::Result<()> {
-    let Some(fields) = value.as_object() else { return out.line(&format!("{:indent$}{}", "", plain(value))) };
-    let width = fields.keys().map(String::len).max().unwrap_or(0);
-    for (name, value) in fields.iter().filter(|(_, value)| !is_nothing(value)) {
-        match value {
-            Value::Object(_) => {
-                out.line(&format!("{:indent$}{name}", ""))?;
-                print(value, indent + 2, out)?;
-            }
-            Value::Array(items) => {
-                out.line(&format!("{:indent$}{name}", ""))?;
-                items.iter().try_for_each(|item| print(item, indent + 2, out))?;
-            }
-            _ => out.line(&format!("{:indent$}{name:<width$}  {}", "", plain(value)))?,
-        }
-    }
-    Ok(())
-}
-
-fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
-    }
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// All fields with their whole names.

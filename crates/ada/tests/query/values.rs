@@ -181,7 +181,13 @@ fn a_shown_call_says_what_each_value_is() {
     let program = Program::new("values.c").flags(&["-g"]);
     let traced = TracedProgram::trace_running(&program, &WANTED, &[log.to_str().unwrap()]);
     let found = rows(&traced, "SELECT span_id FROM spans WHERE call LIKE 'open(\"/nowhere%'");
-    let shown = traced.json("show", &[found[0]["span_id"].as_str().unwrap()]);
+    let call = found[0]["span_id"].as_str().unwrap();
+    // People see the call first, and when it was from the start on; registers where they ask for all.
+    let page = traced.text("show", &[call]);
+    assert!(page.starts_with("call ") && page.lines().next().unwrap().ends_with("= -1 ENOENT"), "{page}");
+    assert!(page.contains(" after the start\n") && page.contains("path ") && !page.contains("rsi "), "{page}");
+    assert!(traced.text("show", &[call, "--wide"]).contains("rsi "));
+    let shown = traced.json("show", &[call]);
     let values = &shown["values"];
     assert_eq!(values["arguments"][0]["name"], "path");
     assert_eq!(values["arguments"][0]["text"], "/nowhere/at/all");
