@@ -88,8 +88,9 @@ fn certainty(finding: &Finding) -> &'static str {
         // Pools wait for work until the end. Hardly anybody waits for a lock by design: redis has its threads do so.
         "hang" if finding.facts["waits_for"] == "a lock" && finding.facts["process_exited"] == false => "certain",
         "failed_calls" if finding.score >= 40.0 => "likely",
-        // Values prove that it was kept; counts alone suggest it, where they agree with what is missing.
-        "leak" if finding.facts["kept"].is_u64() && finding.function.is_some() || finding.score >= 82.0 => "likely",
+        // Values prove that it was kept; counts suggest it, where nobody else keeps any or they agree with what is missing.
+        "leak" if finding.facts["kept"].is_u64() && finding.function.is_some() => "likely",
+        "leak" if finding.facts["is_only_keeper"] == true || finding.score >= 82.0 => "likely",
         "leaked_goroutines" | "never_left" | "never_resumed" if finding.score >= 55.0 => "likely",
         "lost_wakeup" | "lock_held_asleep" | "growing_cost" => "likely",
         "slow_outlier" | "long_wait" if finding.score >= 55.0 => "likely",

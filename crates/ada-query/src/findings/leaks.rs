@@ -65,6 +65,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
             finding.evidence = it.first.map(|(thread, seq)| about.frame(thread, seq)).into_iter().collect();
             finding.facts = json!({
                 "what": pair.what, "taken": it.taken, "given": it.given, "taken_in_all": taken, "given_in_all": given,
+                "is_only_keeper": keepers.len() == 1,
             });
             found.push(finding);
         }
