@@ -1,0 +1,2 @@
+# needs haproxy
+haproxy -v | head -1; haproxy -vv | wc -l
