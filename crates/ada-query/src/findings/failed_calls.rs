@@ -66,7 +66,7 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
             error if GRAVE.contains(&error) => 60.0,
             _ if is_mistake => 50.0,
             error if REFUSED.contains(&error) => 45.0,
-            _ if is_half && failures.count >= VERY_OFTEN => 45.0,
+            _ if is_half && failures.count >= VERY_OFTEN => 55.0,
             _ if is_half && failures.count >= OFTEN => 15.0,
             _ => return None,
         };

@@ -20,6 +20,8 @@ use crate::span::{Extent, FrameSpan};
 const OUTLIER: u64 = 10;
 /// Functions with fewer calls have no usual duration to speak of.
 const ENOUGH_CALLS: u64 = 10;
+/// Of so many, one that is slow stands out.
+const MANY_CALLS: u64 = 100;
 /// Shorter calls are not worth a look, whatever their function's others are like.
 const SHORTEST_OUTLIER: u64 = 100_000;
 /// Nor are shorter ones that take less than a thousandth of the time together.
@@ -156,7 +158,9 @@ impl Slow {
         // A slow call in a thousand, in the function's own code, is what a busy machine looks like.
         let is_rare = self.count == 1 || self.count.saturating_mul(1000) <= it.timed;
         let may_be_chance = is_rare && self.culprit == function;
-        let base = if self.is_own { 45.0 } else { 20.0 } - if may_be_chance { 20.0 } else { 0.0 };
+        // What a program does once, for long, by a function that it also uses for less: it may well be meant.
+        let may_be_meant = self.count == 1 && it.timed < MANY_CALLS;
+        let base = if self.is_own { 45.0 } else { 20.0 } - if may_be_chance || may_be_meant { 20.0 } else { 0.0 };
         let mut rationale = String::new();
         // Of the others nobody knows how long they had no processor.
         if let Some(most) = it.quantile(0.99).filter(|most| *most < duration) {
