@@ -6,6 +6,7 @@ use ada_event::FunctionId;
 use ada_span::table::FunctionIndex;
 use serde_json::json;
 
+use super::leaks::{FEW_CALLS, FEW_THINGS};
 use super::ledger::Ledger;
 use super::pairs::hands_on;
 use super::survey::{NOBODY, Survey};
@@ -32,7 +33,8 @@ const MOST_TOLD: usize = 3;
 enum Part {
     /// Its result is the lowest descriptor that is free.
     Opens,
-    Closes,
+    /// One of its arguments is a descriptor that is free from now on, or another's.
+    Closes(usize),
     /// Its result is memory, of as many bytes as these arguments say.
     Allocates(usize, Option<usize>),
     Reallocates,
@@ -45,7 +47,8 @@ impl Part {
             "open" | "open64" | "openat" | "openat64" | "creat" | "creat64" | "socket" | "accept" | "accept4"
             | "dup" | "epoll_create" | "epoll_create1" | "eventfd" | "timerfd_create" | "inotify_init"
             | "inotify_init1" | "memfd_create" => Self::Opens,
-            "close" | "__close_nocancel" => Self::Closes,
+            "close" | "__close_nocancel" => Self::Closes(0),
+            "dup2" | "dup3" => Self::Closes(1),
             "malloc" => Self::Allocates(0, None),
             "calloc" => Self::Allocates(0, Some(1)),
             "aligned_alloc" | "memalign" => Self::Allocates(1, None),
@@ -109,7 +112,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<BTreeMap<&'stat
     if has_drops || about.process.switched.hides(|function| part(function).is_some()) {
         return Ok(found);
     }
-    if are_seen(|part| part == Part::Closes) {
+    if are_seen(|part| matches!(part, Part::Closes(_))) {
         let is_all = are_seen(|part| part == Part::Opens);
         let findings = tell(about, survey, "descriptors", descriptors.kept_lowest_first())?;
         found.insert("descriptors", Kept { findings, is_all });
@@ -143,7 +146,7 @@ fn add(
             }
         }
         Part::Opens => {}
-        Part::Closes => argument(0).into_iter().for_each(|number| descriptors.give(frame.start(), number)),
+        Part::Closes(number) => argument(number).into_iter().for_each(|number| descriptors.give(frame.start(), number)),
         Part::Allocates(size, count) => {
             let bytes = argument(size).unwrap_or(0).saturating_mul(count.map_or(Some(1), argument).unwrap_or(1));
             if let Some(address) = result.filter(|address| *address != 0) {
@@ -190,8 +193,10 @@ fn tell(
         }
         share.last = Some(thing);
     }
-    let mut shares: Vec<(FunctionIndex, Share)> =
-        shares.into_iter().filter(|(_, it)| it.count as usize > FEW).collect();
+    let mut shares: Vec<(FunctionIndex, Share)> = shares
+        .into_iter()
+        .filter(|(keeper, it)| it.count as usize > FEW && may_grow(about, *keeper, it.count))
+        .collect();
     shares.sort_by_key(|(keeper, it)| (std::cmp::Reverse(it.bytes.max(it.count)), *keeper));
     let finding = |(rank, (keeper, share)): (usize, (FunctionIndex, Share))| {
         let name = if keeper == NOBODY { "a library".to_owned() } else { about.name(keeper) };
@@ -224,6 +229,11 @@ fn tell(
         finding
     };
     Ok(shares.into_iter().take(MOST_TOLD).enumerate().map(finding).collect())
+}
+
+/// Whether what a function keeps need not be what the program needs until it ends, as `main` takes it.
+fn may_grow(about: &About<'_>, keeper: FunctionIndex, kept: u64) -> bool {
+    keeper == NOBODY || about.calls(keeper) >= FEW_CALLS || kept >= FEW_THINGS
 }
 
 /// The nearest function of the program's own above a call that does not only hand on what it gets.

@@ -11,8 +11,8 @@ use super::{About, Finding};
 pub(super) const KEPT_BY_ALL: u64 = 16;
 /// What is taken by a function that was called less often than this, and is less than this, need not grow: `main` takes what the
 /// program needs until it ends.
-const FEW_CALLS: u64 = 8;
-const FEW_THINGS: u64 = 1000;
+pub(super) const FEW_CALLS: u64 = 8;
+pub(super) const FEW_THINGS: u64 = 1000;
 
 pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
     let mut found = Vec::new();
