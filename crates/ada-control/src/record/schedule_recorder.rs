@@ -99,9 +99,7 @@ impl ScheduleRecorder {
         let Self { switches, waiting, newest, .. } = self;
         // The kernel has another idea of how fast time goes than a clock that was set once.
         let (ours, theirs) = (clock.now().0, boot_time());
-        let mut count = 0;
         switches.read(|pid, mut record| {
-            count += 1;
             let cpu = usize::from(record.cpu);
             if newest.len() <= cpu {
                 newest.resize(cpu + 1, TraceNanos(0));
@@ -112,8 +110,7 @@ impl ScheduleRecorder {
                 Some(pid) => waiting.entry(pid).or_default().push(record),
                 None => waiting.values_mut().for_each(|records| records.push(record)),
             }
-        });
-        count
+        })
     }
 
     fn write(&mut self) -> io::Result<u64> {

@@ -50,28 +50,33 @@ const CONTEXT_SWITCH: u64 = 1 << 26;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 const SET_OUTPUT: libc::c_ulong = 0x2405;
 
-/// The event of a thread on a processor, which all that the thread makes inherit.
-pub(super) fn open_event(thread: ThreadId, processor: u16) -> io::Result<OwnedFd> {
+/// Whose switches an event tells.
+#[derive(Clone, Copy)]
+pub(super) enum Whose {
+    /// Those of a thread and of all that it makes from then on.
+    Thread(ThreadId),
+    Everybody,
+}
+
+/// The event on a processor.
+pub(super) fn open_event(whose: Whose, processor: u16) -> io::Result<OwnedFd> {
+    let (thread, inherit) = match whose {
+        Whose::Thread(thread) => (thread.0.cast_signed(), INHERIT),
+        Whose::Everybody => (-1, 0),
+    };
     let attributes = Attributes {
         kind: SOFTWARE,
         size: size_of::<Attributes>() as u32,
         config: DUMMY,
         sample_type: SAMPLE,
-        flags: INHERIT | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | TASK | SAMPLE_ALL | USE_CLOCK | CONTEXT_SWITCH,
+        flags: inherit | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | TASK | SAMPLE_ALL | USE_CLOCK | CONTEXT_SWITCH,
         clock: libc::CLOCK_BOOTTIME,
         ..Attributes::default()
     };
     let (no_group, processor) = (-1, libc::c_int::from(processor));
     // SAFETY: the attributes live through the call, and have the size that they say.
     let event = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            thread.0.cast_signed(),
-            processor,
-            no_group,
-            CLOSE_ON_EXEC,
-        )
+        libc::syscall(libc::SYS_perf_event_open, &raw const attributes, thread, processor, no_group, CLOSE_ON_EXEC)
     };
     match i32::try_from(event) {
         // SAFETY: the kernel has just given it to us.

@@ -1,9 +1,12 @@
 //! When threads run: the context switches of processes, as the kernel reports them to whoever may ask.
 //!
-//! Each thread has an event for each processor, which threads and processes that it makes inherit. The records of a processor
-//! go to one ring. Nothing happens in the threads' own code.
+//! Administrators are told of the whole machine: an event for each processor, and what is not of the family is dropped. Others
+//! have an event for each thread and processor, which threads and processes that it makes inherit: a new thread costs its maker
+//! about a microsecond for each processor then. The records of a processor go to one ring. Nothing happens in the threads' own
+//! code.
 
 mod attributes;
+mod family;
 mod record;
 mod ring;
 
@@ -14,7 +17,8 @@ use std::os::fd::OwnedFd;
 
 use ada_event::{ProcessId, ScheduleChange, ScheduleRecord, ThreadId, TraceNanos};
 
-use self::attributes::{open_event, redirect};
+use self::attributes::{Whose, open_event, redirect};
+use self::family::Family;
 use self::record::Record;
 use self::ring::Ring;
 use crate::clock::boot_time;
@@ -26,11 +30,16 @@ const MOST_EVENTS: usize = 1 << 14;
 /// The context switches of a process and of all that it makes.
 pub struct ContextSwitches {
     processors: Vec<Processor>,
-    /// Events of further threads, whose records go to the processors' rings.
-    _others: Vec<OwnedFd>,
+    scope: Scope,
     /// The threads that there were.
     watched: Vec<ThreadId>,
     pid: ProcessId,
+}
+
+enum Scope {
+    /// The events are of threads: those of further ones, whose records go to the processors' rings.
+    Threads(Vec<OwnedFd>),
+    Machine(Family),
 }
 
 struct Processor {
@@ -43,8 +52,21 @@ struct Processor {
 impl ContextSwitches {
     /// Asks for those of a process from now on.
     pub fn of(pid: ProcessId) -> io::Result<Self> {
-        let now = TraceNanos(boot_time());
-        let mut switches = Self { processors: Vec::new(), _others: Vec::new(), watched: Vec::new(), pid };
+        match Self::of_machine(pid) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Self::of_threads(pid),
+            switches => switches,
+        }
+    }
+
+    fn of_machine(pid: ProcessId) -> io::Result<Self> {
+        let processors = open_processors(Whose::Everybody)?;
+        let watched = ProcessDir::of(pid).threads()?;
+        Ok(Self { processors, scope: Scope::Machine(Family::of(pid)), watched, pid })
+    }
+
+    fn of_threads(pid: ProcessId) -> io::Result<Self> {
+        let mut processors = Vec::new();
+        let (mut others, mut watched) = (Vec::new(), Vec::new());
         let mut seen = HashSet::new();
         // A thread that a new one has made before that had its events is in the next list.
         loop {
@@ -53,69 +75,107 @@ impl ContextSwitches {
                 break;
             }
             for thread in new {
-                match switches.watch(thread, now) {
+                match watch(thread, &mut processors, &mut others) {
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                    watched => watched?,
+                    result => {
+                        result?;
+                        watched.push(thread);
+                    }
                 }
             }
         }
-        if switches.processors.is_empty() {
+        if processors.is_empty() {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
-        Ok(switches)
+        Ok(Self { processors, scope: Scope::Threads(others), watched, pid })
     }
 
-    fn watch(&mut self, thread: ThreadId, now: TraceNanos) -> io::Result<()> {
-        if self.processors.is_empty() {
-            let mut processors = Vec::new();
-            for number in online_processors() {
-                match open_event(thread, number) {
-                    Ok(event) => processors.push(Processor { number, ring: Ring::map(event)?, last: now }),
-                    // It was switched off meanwhile.
-                    Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            self.processors = processors;
-        } else {
-            if self._others.len() + self.processors.len() > MOST_EVENTS {
-                return Err(io::Error::other("it has too many threads"));
-            }
-            for processor in &self.processors {
-                let event = open_event(thread, processor.number)?;
-                redirect(&event, processor.ring.event())?;
-                self._others.push(event);
-            }
-        }
-        self.watched.push(thread);
-        Ok(())
-    }
-
-    /// Gives what the kernel has reported since the last time, each processor's in its order. What was lost is of all processes.
-    pub fn read(&mut self, mut give: impl FnMut(Option<ProcessId>, ScheduleRecord)) {
+    /// Gives what the kernel has reported since the last time, each processor's in its order, and says how many records there
+    /// were, given or not. What was lost is of all processes.
+    pub fn read(&mut self, mut give: impl FnMut(Option<ProcessId>, ScheduleRecord)) -> usize {
         for thread in self.watched.drain(..) {
             let time = self.processors.first().map(|it| it.last).unwrap_or_default();
             give(Some(self.pid), ScheduleRecord { time, thread, cpu: 0, change: ScheduleChange::WATCHED });
         }
+        let mut new = Vec::new();
+        let scope = &mut self.scope;
         for processor in &mut self.processors {
-            let (cpu, last) = (processor.number, &mut processor.last);
-            processor.ring.read(|kind, flags, body| {
-                let Some((record, time)) = Record::parse(kind, flags, body) else { return };
-                let lost_from = std::mem::replace(last, time);
-                let thread = ThreadId(0);
-                match record {
-                    Record::Change { pid, thread, change } => {
-                        give(Some(pid), ScheduleRecord { time, thread, cpu, change });
-                    }
-                    Record::Lost => {
-                        let from = ScheduleChange::LOST_FROM;
-                        give(None, ScheduleRecord { time: lost_from, thread, cpu, change: from });
-                        give(None, ScheduleRecord { time, thread, cpu, change: ScheduleChange::LOST_UNTIL });
-                    }
+            processor.read(|pid, record, maker| {
+                if let (Scope::Machine(family), Some(pid), Some(maker)) = (&mut *scope, pid, maker)
+                    && pid != maker
+                {
+                    family.made(pid, maker);
                 }
+                new.push((pid, record));
             });
         }
+        let count = new.len();
+        match scope {
+            Scope::Threads(_) => new.into_iter().for_each(|(pid, record)| give(pid, record)),
+            Scope::Machine(family) => {
+                family.sort_out(new.into_iter(), give);
+            }
+        }
+        count
     }
+}
+
+impl Processor {
+    /// Gives each new record, of its process or of all, and who made it where it is the first one of a process or thread.
+    fn read(&mut self, mut give: impl FnMut(Option<ProcessId>, ScheduleRecord, Option<ProcessId>)) {
+        let (cpu, last) = (self.number, &mut self.last);
+        self.ring.read(|kind, flags, body| {
+            let Some((record, time)) = Record::parse(kind, flags, body) else { return };
+            let lost_from = std::mem::replace(last, time);
+            match record {
+                Record::Change { pid, thread, change } => {
+                    give(Some(pid), ScheduleRecord { time, thread, cpu, change }, None);
+                }
+                Record::Made { pid, thread, by } => {
+                    let change = ScheduleChange::MADE;
+                    give(Some(pid), ScheduleRecord { time, thread, cpu, change }, Some(by));
+                }
+                Record::Lost => {
+                    let ends = [(lost_from, ScheduleChange::LOST_FROM), (time, ScheduleChange::LOST_UNTIL)];
+                    for (time, change) in ends {
+                        give(None, ScheduleRecord { time, thread: ThreadId(0), cpu, change }, None);
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Has a thread watched on all processors.
+fn watch(thread: ThreadId, processors: &mut Vec<Processor>, others: &mut Vec<OwnedFd>) -> io::Result<()> {
+    if processors.is_empty() {
+        *processors = open_processors(Whose::Thread(thread))?;
+        return Ok(());
+    }
+    if others.len() + processors.len() > MOST_EVENTS {
+        return Err(io::Error::other("it has too many threads"));
+    }
+    for processor in processors {
+        let event = open_event(Whose::Thread(thread), processor.number)?;
+        redirect(&event, processor.ring.event())?;
+        others.push(event);
+    }
+    Ok(())
+}
+
+/// An event with its ring on each processor that is switched on.
+fn open_processors(whose: Whose) -> io::Result<Vec<Processor>> {
+    let now = TraceNanos(boot_time());
+    let mut processors = Vec::new();
+    for number in online_processors() {
+        match open_event(whose, number) {
+            Ok(event) => processors.push(Processor { number, ring: Ring::map(event)?, last: now }),
+            // It was switched off meanwhile.
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(processors)
 }
 
 /// The numbers of the processors that are switched on.

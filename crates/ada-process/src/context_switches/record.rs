@@ -6,6 +6,8 @@ const LOST: u32 = 2;
 const EXIT: u32 = 4;
 const FORK: u32 = 7;
 const SWITCH: u32 = 14;
+/// The same of the whole machine; it also names the thread before or after.
+const SWITCH_OF_MACHINE: u32 = 15;
 
 const SWITCHED_OUT: u16 = 1 << 13;
 const STILL_READY: u16 = 1 << 14;
@@ -16,6 +18,7 @@ const BEHIND: usize = 24;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Record {
     Change { pid: ProcessId, thread: ThreadId, change: ScheduleChange },
+    Made { pid: ProcessId, thread: ThreadId, by: ProcessId },
     Lost,
 }
 
@@ -30,8 +33,10 @@ impl Record {
         };
         // A fork and an exit name the process, the one that made it, and the threads of both.
         let record = match kind {
-            SWITCH => of(behind, behind + 4, switch(flags)),
-            FORK if behind >= 24 => of(0, 8, ScheduleChange::MADE),
+            SWITCH | SWITCH_OF_MACHINE => of(behind, behind + 4, switch(flags)),
+            FORK if behind >= 24 => {
+                Some(Self::Made { pid: ProcessId(word(0)?), thread: ThreadId(word(8)?), by: ProcessId(word(4)?) })
+            }
             EXIT if behind >= 24 => of(0, 8, ScheduleChange::ENDS),
             LOST => Some(Self::Lost),
             _ => None,
@@ -63,8 +68,14 @@ mod tests {
         assert_eq!(parse(0), Some((change(ScheduleChange::RUNS), TraceNanos(9))));
         assert_eq!(parse(SWITCHED_OUT), Some((change(ScheduleChange::SLEEPS), TraceNanos(9))));
         assert_eq!(parse(SWITCHED_OUT | STILL_READY), Some((change(ScheduleChange::PREEMPTED), TraceNanos(9))));
+        let of_machine = [&[0; 8][..], &behind(7, 8, 9)].concat();
+        assert_eq!(
+            Record::parse(SWITCH_OF_MACHINE, 0, &of_machine),
+            Some((change(ScheduleChange::RUNS), TraceNanos(9)))
+        );
         let fork = [&[7, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0][..], &[0; 12], &behind(1, 1, 5)].concat();
-        assert_eq!(Record::parse(FORK, 0, &fork), Some((change(ScheduleChange::MADE), TraceNanos(5))));
+        let made = Record::Made { pid: ProcessId(7), thread: ThreadId(8), by: ProcessId(1) };
+        assert_eq!(Record::parse(FORK, 0, &fork), Some((made, TraceNanos(5))));
         assert_eq!(Record::parse(EXIT, 0, &fork), Some((change(ScheduleChange::ENDS), TraceNanos(5))));
         let lost = [&[0; 16][..], &behind(1, 1, 6)].concat();
         assert_eq!(Record::parse(LOST, 0, &lost), Some((Record::Lost, TraceNanos(6))));
