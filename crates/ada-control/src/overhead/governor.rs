@@ -251,13 +251,13 @@ pub(crate) fn advise(
     })
 }
 
-/// Whether a function may be counted: it is hooked, and no runtime probe is about it.
+/// Whether a function may be counted: it is hooked, and the analysis does not live on it.
 fn is_switchable(hooked: &HookedPrograms, function: FunctionId) -> bool {
     let index = function.symbol_index() as usize;
     let module = hooked.modules.with_id(function.module());
     module.is_some_and(|module| {
         !matches!(module.verdicts.get(index), None | Some(Verdict::Skipped(_)))
-            && probes::number_of(&module.functions, index).is_none()
+            && !probes::is_vital(&module.functions, index)
             && !module.captured.ends_tasks(index)
     })
 }

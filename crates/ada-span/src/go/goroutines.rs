@@ -188,8 +188,10 @@ impl<'a> Goroutines<'a> {
         self.all[index as usize].woken = None;
         let life = self.life(index);
         match life.state {
-            // What it was about to wait for had happened.
-            State::Suspended if thread.paused == Some(index) => life.has_not_paused(),
+            // What it was about to wait for had happened: nobody woke it, and it has not been elsewhere.
+            State::Suspended if thread.paused == Some(index) && life.has_just_paused(call.thread) => {
+                life.has_not_paused();
+            }
             _ => life.run(call),
         }
     }
@@ -527,6 +529,32 @@ mod tests {
         );
         assert_eq!((made.suspensions.len(), made.runs.len(), made.tasks[0].running_ns), (0, 1, 20));
         assert_eq!(made.tasks[0].end_how(), TaskEnd::Goexit);
+    }
+
+    #[test]
+    fn one_that_paused_elsewhere_has_paused() {
+        // The scheduler's calls are not recorded: both threads have last paused the same one.
+        let made = tables(
+            &[
+                call(GoCall::Execute, 0, 10, 2),
+                call(GoCall::Park, 0, 18, 2),
+                call(GoCall::Parked, 0, 20, 0),
+                call(GoCall::Execute, 1, 30, 2),
+                call(GoCall::Park, 1, 38, 2),
+                call(GoCall::Parked, 1, 40, 0),
+                call(GoCall::Execute, 0, 50, 2),
+                call(GoCall::Park, 0, 58, 2),
+                call(GoCall::Parked, 0, 60, 0),
+                // It was woken, if by the thread that goes on with it.
+                call(GoCall::Ready, 0, 70, 2),
+                call(GoCall::Execute, 0, 80, 2),
+                call(GoCall::End, 0, 90, 2),
+            ],
+            &[],
+            &OPTIONS,
+        );
+        let runs: Vec<_> = made.runs.iter().map(|run| (run.thread.as_usize(), run.start.0, run.end.0)).collect();
+        assert_eq!(runs, [(0, 10, 20), (1, 30, 40), (0, 50, 60), (0, 80, 90)]);
     }
 
     #[test]

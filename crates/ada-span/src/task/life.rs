@@ -119,6 +119,12 @@ impl TaskLife {
         });
     }
 
+    /// Whether its newest pause was on this thread, and nobody has woken it since.
+    pub(crate) fn has_just_paused(&self, thread: ThreadIndex) -> bool {
+        self.runs.last().is_some_and(|run| run.thread == thread)
+            && self.suspensions.last().is_some_and(|wait| wait.end.is_none() && wait.resume_time.is_none())
+    }
+
     /// It was about to wait when what it waited for had happened: it has not paused at all.
     pub(crate) fn has_not_paused(&mut self) {
         self.suspensions.pop();

@@ -44,7 +44,7 @@ impl Handler for FilterHandler<'_> {
 fn matching<'a>(module: &'a Module, pattern: &'a str) -> impl Iterator<Item = FunctionId> + 'a {
     let is_wanted = |index: &usize| {
         !matches!(module.verdicts[*index], Verdict::Skipped(_))
-            && probes::number_of(&module.functions, *index).is_none()
+            && !probes::is_vital(&module.functions, *index)
             && !module.captured.ends_tasks(*index)
             && {
                 let start = module.functions.functions()[*index].start;

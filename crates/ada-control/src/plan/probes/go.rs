@@ -48,6 +48,21 @@ pub(super) const PROBES: &[Probe] = &[
     call_only("runtime.fatal", &TEXT),
 ];
 
+/// Calls by which the scheduler leaves a goroutine. Nothing is read there, but without them one would seem to run on.
+pub(super) const TELLING: &[&str] = &[
+    "runtime.park_m",
+    "runtime.schedule",
+    "runtime.gosched_m",
+    "runtime.goschedguarded_m",
+    "runtime.goyield_m",
+    "runtime.gopreempt_m",
+    "runtime.goschedImpl",
+    "runtime.preemptPark",
+    "runtime.exitsyscall0",
+    "runtime.coroswitch_m",
+    "runtime.Goexit",
+];
+
 pub(super) const RUNTIME: Runtime = Runtime {
     name: "Go",
     marks: &["runtime.newproc1", "runtime.gopark"],

@@ -156,6 +156,11 @@ pub(crate) fn number_of(functions: &FunctionTable, index: usize) -> Option<u32> 
     functions.names(index).find_map(number_of_name)
 }
 
+/// Whether the analysis lives on a function's calls: they are recorded at whatever cost.
+pub(crate) fn is_vital(functions: &FunctionTable, index: usize) -> bool {
+    functions.names(index).any(|name| number_of_name(name).is_some() || go::TELLING.contains(&name))
+}
+
 /// The probe of a function that does this to a futex, and has no name; and what it is called instead.
 pub(crate) fn of_futex_call(call: FutexCall) -> (Option<u32>, &'static str) {
     let name = waits::row_of(call);
