@@ -21,6 +21,7 @@ use ada_ring::origins::{self, ExitUser, Origin, OriginKind, SavedRegister, StubD
 
 use crate::arch::{AssemblyError, External, JUMP_BYTES, SharedCode, StubTemplate, can_be_shared, relocate};
 use crate::hook_site::{CopiedCode, HookSite};
+use crate::leaving::Behind;
 use crate::moved_code::MovedCode;
 use crate::relay::Relay;
 use crate::{DisplacedExit, ExitPlan, PatchPlan, Probed, SkipReason, StubKind, StubOptions};
@@ -72,7 +73,7 @@ pub struct Arena {
     exits_at: usize,
     exits: Vec<u8>,
     /// Exits' stubs by the bytes that they stand for, and whether a `ret` comes behind: most functions end alike.
-    exits_by_bytes: HashMap<(Vec<u8>, bool), RuntimeAddr>,
+    exits_by_bytes: HashMap<(Vec<u8>, Behind), RuntimeAddr>,
     /// Where the code of each of the three parts comes from.
     origins: [Vec<Origin>; 3],
     exit_users: Vec<ExitUser>,
@@ -222,8 +223,9 @@ impl Arena {
     /// instructions. Gives the jump that leads to it.
     pub fn add_exit(&mut self, plan: &ExitPlan<RuntimeAddr>, function: u32) -> Result<HookSite, SkipReason> {
         let (bytes, leaving) = (plan.displaced.bytes(), plan.displaced.leaving());
-        let is_shared = can_be_shared(bytes);
-        let key = (bytes.to_vec(), leaving.runs_into_return);
+        // What runs on into another function goes back to where it was.
+        let is_shared = can_be_shared(bytes) && leaving.behind != Behind::Other;
+        let key = (bytes.to_vec(), leaving.behind);
         let stub = match self.exits_by_bytes.get(&key).filter(|_| is_shared) {
             Some(&stub) => stub,
             None => {

@@ -74,8 +74,8 @@ pub(crate) enum PieceEnd {
     Unknown,
     /// What lies behind the piece.
     FallsThrough,
-    /// The same behind padding, if its last instruction but for that runs.
-    RunsOverPadding,
+    /// The same behind so many bytes of padding, if its last instruction but for that runs.
+    RunsOverPadding(u16),
     /// What lies behind the piece, if the call comes back. Compilers end functions with calls that do not.
     Calls,
     /// Something else, for certain.

@@ -41,8 +41,8 @@ impl DisplacedExit {
     }
 
     pub(crate) fn restore(stored: &[u8; Self::STORED_BYTES]) -> Option<Self> {
-        let [length, tails, returns, runs_into_return, bytes @ ..] = *stored;
-        let leaving = Leaving::restore([tails, returns, runs_into_return])?;
+        let [length, tails, returns, behind, bytes @ ..] = *stored;
+        let leaving = Leaving::restore([tails, returns, behind])?;
         (1..=MOST_BYTES).contains(&usize::from(length)).then_some(Self { bytes, length, leaving })
     }
 }

@@ -7,8 +7,20 @@ pub struct Leaving {
     pub tails: u8,
     /// Jumps to a `ret` of the function.
     pub returns: u8,
-    /// The last instruction runs on into a `ret` that is not among them.
-    pub runs_into_return: bool,
+    /// What the last instruction runs on into.
+    pub behind: Behind,
+}
+
+/// What lies behind some instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Behind {
+    /// The function goes on, or the last instruction does not run on.
+    #[default]
+    Function,
+    /// A `ret`.
+    Return,
+    /// Another function.
+    Other,
 }
 
 impl Leaving {
@@ -20,10 +32,11 @@ impl Leaving {
     pub(crate) const STORED_BYTES: usize = 3;
 
     pub(crate) fn store(self) -> [u8; Self::STORED_BYTES] {
-        [self.tails, self.returns, u8::from(self.runs_into_return)]
+        [self.tails, self.returns, self.behind as u8]
     }
 
-    pub(crate) fn restore([tails, returns, runs_into_return]: [u8; Self::STORED_BYTES]) -> Option<Self> {
-        (runs_into_return <= 1).then_some(Self { tails, returns, runs_into_return: runs_into_return == 1 })
+    pub(crate) fn restore([tails, returns, behind]: [u8; Self::STORED_BYTES]) -> Option<Self> {
+        let behind = [Behind::Function, Behind::Return, Behind::Other].into_iter().find(|it| *it as u8 == behind)?;
+        Some(Self { tails, returns, behind })
     }
 }

@@ -53,7 +53,7 @@ pub use futex_call::FutexCall;
 pub use hook_site::{CopiedCode, HookSite, PATCH_BYTES, Patch};
 pub use image_code::ImageCode;
 pub use image_planner::PlannedFunctions;
-pub use leaving::Leaving;
+pub use leaving::{Behind, Leaving};
 pub use patch_plan::PatchPlan;
 pub use planner::Planner;
 pub use probed::{AgentPart, Guard, Probed};

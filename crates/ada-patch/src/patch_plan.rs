@@ -131,8 +131,8 @@ mod tests {
     #[test]
     fn bytes_that_are_no_plan_are_refused() {
         let good = plan(StubKind::Full).store();
-        // Kind, whether they run into a return, length, end, and whether the bytes can be moved.
-        for (at, value) in [(8, StubKind::ALL.len() as u8), (11, 2), (12, 0), (12, 20), (13, 3), (14, 2)] {
+        // Kind, what they run into, length, end, and whether the bytes can be moved.
+        for (at, value) in [(8, StubKind::ALL.len() as u8), (11, 3), (12, 0), (12, 20), (13, 3), (14, 2)] {
             let mut stored = good;
             stored[at] = value;
             assert_eq!(PatchPlan::restore(&stored), None, "byte {at}");

@@ -19,6 +19,7 @@ use super::ways::{ExitKind, WayOut};
 use crate::arch::instruction_number;
 use crate::displaced_exit::DisplacedExit;
 use crate::leave::Listed;
+use crate::leaving::Behind;
 
 /// Instructions of a function times exits that have no room, at most.
 const MOST_LOOKS: usize = 1 << 20;
@@ -76,7 +77,9 @@ impl CloseLook<'_, '_> {
             }
             if self.entry.contains(&listed.at) {
                 let at_entry = &mut self.exits.at_entry;
-                at_entry.runs_into_return |= runs_on;
+                if runs_on {
+                    at_entry.behind = Behind::Return;
+                }
                 at_entry.returns |= u8::from(jumps) << self.follower.number_in(&self.entry, listed.at);
                 return true;
             }
@@ -104,7 +107,9 @@ impl CloseLook<'_, '_> {
         if listed.target.is_some() {
             leaving.returns |= 1 << (instruction_number(bytes, (listed.at - plan.at.0) as usize) & 7);
         }
-        leaving.runs_into_return |= then_returns;
+        if then_returns {
+            leaving.behind = Behind::Return;
+        }
         let Some(displaced) = DisplacedExit::new(bytes, leaving) else { return false };
         plan.displaced = displaced;
         true

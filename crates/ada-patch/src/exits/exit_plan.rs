@@ -79,6 +79,7 @@ impl ExitPlan<RuntimeAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leaving::Behind;
 
     #[test]
     fn a_plan_comes_back_as_it_was() {
@@ -87,7 +88,8 @@ mod tests {
             (Leaving::default(), &[0xc2, 0x10, 0][..]),
             (Leaving { tails: 1, ..Leaving::default() }, &[0xe9, 1, 2, 3, 4][..]),
             (Leaving { returns: 2, ..Leaving::default() }, &[0x85, 0xff, 0x74, 0x10][..]),
-            (Leaving { runs_into_return: true, ..Leaving::default() }, &[0x31, 0xc0][..]),
+            (Leaving { behind: Behind::Return, ..Leaving::default() }, &[0x31, 0xc0][..]),
+            (Leaving { behind: Behind::Other, ..Leaving::default() }, &[0x0f, 0x1f, 0x44, 0, 0][..]),
         ] {
             let displaced = DisplacedExit::new(bytes, leaving).unwrap();
             let long = DisplacedExit::new(&[0x90; 12], Leaving::default());
@@ -105,8 +107,8 @@ mod tests {
     fn bytes_that_are_no_plan_are_refused() {
         let displaced = DisplacedExit::new(&[0xc3], Leaving::default()).unwrap();
         let plan = ExitPlan { at: ImageOffset(0x1000), displaced, relay: None, function: 7, is_shared: false };
-        // Length, and whether they run into a return.
-        for (at, value) in [(13, 0), (13, 20), (16, 2)] {
+        // Length, and what they run into.
+        for (at, value) in [(13, 0), (13, 20), (16, 3)] {
             let mut stored = plan.store();
             stored[at] = value;
             assert_eq!(ExitPlan::restore(&stored), None, "byte {at}");

@@ -23,7 +23,9 @@ const MOST_BYTES: u64 = 4 << 20;
 /// The pieces of a function.
 pub(crate) struct Extent {
     pub(crate) pieces: Vec<OwnPiece>,
-    /// Whether it runs on into what may be another function, or is not understood.
+    /// Padding over which it runs on into other functions.
+    pub(crate) runs_over: Vec<Range<u64>>,
+    /// Whether it runs on into what may be another function without any, or is not understood.
     pub(crate) is_open: bool,
 }
 
@@ -73,7 +75,7 @@ impl Follower<'_> {
     }
 
     pub(crate) fn extent_of(&self, start: u64) -> Extent {
-        let mut extent = Extent { pieces: Vec::new(), is_open: false };
+        let mut extent = Extent { pieces: Vec::new(), runs_over: Vec::new(), is_open: false };
         self.extend(&mut extent, vec![start]);
         extent
     }
@@ -109,10 +111,12 @@ impl Follower<'_> {
             match piece.after {
                 PieceEnd::FallsThrough if self.is_entry(piece.end) => extent.is_open = true,
                 PieceEnd::FallsThrough => to_do.push(piece.end),
-                PieceEnd::RunsOverPadding => {
+                PieceEnd::RunsOverPadding(length) => {
                     let own = OwnPiece { piece, starts: at == piece.start };
                     let from = self.code.scan.leaves_of(&piece).last().map_or(piece.start, Leave::end);
-                    extent.is_open |= self.is_entry(piece.end) && self.is_reached(from, piece.end - 1, &own);
+                    if self.is_entry(piece.end) && self.is_reached(from, piece.end - 1, &own) {
+                        extent.runs_over.push(piece.end - u64::from(length)..piece.end);
+                    }
                 }
                 PieceEnd::Unknown | PieceEnd::Calls | PieceEnd::Leaves => (),
             }

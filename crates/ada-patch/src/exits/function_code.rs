@@ -31,7 +31,7 @@ impl FunctionCode {
 
     /// One piece of a function none of whose jumps leads into it.
     pub(crate) fn of_piece(own: OwnPiece) -> Self {
-        let extent = Extent { pieces: vec![own], is_open: false };
+        let extent = Extent { pieces: vec![own], runs_over: Vec::new(), is_open: false };
         Self { extent, body: Body::default(), instructions: Vec::new() }
     }
 

@@ -49,7 +49,8 @@ impl Neighbours {
     }
 
     fn note(&mut self, function: &FunctionCode, may_change: bool, follower: &Follower<'_>) {
-        let is_known = may_change && !function.extent.is_open && function.body.knows_all();
+        let is_closed = !function.extent.is_open && function.extent.runs_over.is_empty();
+        let is_known = may_change && is_closed && function.body.knows_all();
         for (number, own) in function.extent.pieces.iter().enumerate() {
             let owner = &mut self.owners[own.piece.number as usize];
             *owner = if is_known && *owner != Owner::Unknown { Owner::Known } else { Owner::Unknown };

@@ -16,9 +16,9 @@ use super::neighbours::Neighbours;
 use super::room::{Candidate, Room};
 use super::ways::{ExitKind, WayOut, Ways};
 use crate::PatchPlan;
-use crate::arch::JUMP_BYTES;
+use crate::arch::{JUMP_BYTES, padding_lengths};
 use crate::leave::Leave;
-use crate::leaving::Leaving;
+use crate::leaving::{Behind, Leaving};
 use crate::relay::Relay;
 
 /// Plans the exits of one image's functions.
@@ -78,6 +78,9 @@ impl<'a> ExitPlanner<'a> {
                 None => missed.push(*way),
             }
         }
+        for padding in &function.extent.runs_over {
+            exits.is_open |= !self.catch_at_padding(index, padding, &entry, &mut exits);
+        }
         if !missed.is_empty() {
             function.list(&self.follower);
             let neighbours = self.asks_neighbours.then_some(self.neighbours);
@@ -131,6 +134,42 @@ impl<'a> ExitPlanner<'a> {
             self.room.note_missed(leave.at);
         }
         plan.map(|plan| self.room.keep(leave.at, plan))
+    }
+
+    /// Catches that a function runs on into another one where it runs over the padding between them.
+    fn catch_at_padding(
+        &mut self,
+        index: usize,
+        padding: &Range<u64>,
+        entry: &Range<u64>,
+        exits: &mut FunctionExits,
+    ) -> bool {
+        let Some(bytes) = self.follower.code.bytes(padding) else { return false };
+        // All that runs there must come by its first byte.
+        if padding.end - padding.start > 1 && self.follower.code.scan.may_be_led_to(padding.start + 1, padding.end - 1)
+        {
+            return false;
+        }
+        // The jump at the start may have taken the first part of the padding: then that stub is all of the function.
+        if entry.contains(&padding.start) {
+            exits.at_entry.behind = Behind::Other;
+            return entry.end <= padding.end;
+        }
+        if let Some(known) = self.room.known(padding.start) {
+            exits.caught.extend(known);
+            return known.is_some();
+        }
+        let leaving = Leaving { behind: Behind::Other, ..Leaving::default() };
+        let mut end = padding.start;
+        let candidates: Vec<Candidate> = padding_lengths(bytes)
+            .map(|length| {
+                end += length as u64;
+                Candidate { bytes: padding.start..end, leaving }
+            })
+            .collect();
+        let plan = self.room.first_fit(index, candidates.into_iter(), 0);
+        exits.caught.extend(plan.map(|plan| self.room.keep(padding.start, plan)));
+        plan.is_some()
     }
 
     /// Where a jump may go that catches a leaving instruction: there, or further up.

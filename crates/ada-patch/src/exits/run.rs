@@ -6,7 +6,7 @@ use super::ways::{ExitKind, WayOut};
 use crate::arch::MOST_INSTRUCTIONS;
 use crate::displaced_exit::MOST_BYTES;
 use crate::leave::Listed;
-use crate::leaving::Leaving;
+use crate::leaving::{Behind, Leaving};
 
 /// Some instructions behind one another, by their numbers among those of the function.
 #[derive(Clone, Copy)]
@@ -57,7 +57,8 @@ impl Run {
     }
 
     pub(crate) fn leaving(self, instructions: &[Listed], ways: &[WayOut]) -> Leaving {
-        let mut leaving = Leaving { runs_into_return: self.then_returns, ..Leaving::default() };
+        let behind = if self.then_returns { Behind::Return } else { Behind::Function };
+        let mut leaving = Leaving { behind, ..Leaving::default() };
         for (number, listed) in instructions[self.first..=self.last].iter().enumerate() {
             let way = ways.binary_search_by_key(&listed.at, |way| way.leave.at);
             if way.is_ok_and(|way| ways[way].kind != ExitKind::Return) {

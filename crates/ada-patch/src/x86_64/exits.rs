@@ -7,7 +7,7 @@ use iced_x86::{
 };
 
 use crate::SkipReason;
-use crate::leaving::Leaving;
+use crate::leaving::{Behind, Leaving};
 use crate::moved_code::MovedCode;
 
 /// Where the code lies that records how a function is left.
@@ -104,7 +104,13 @@ pub(crate) fn relocate(
     }
     if !leaves {
         let behind = start.0 + bytes.len() as u64;
-        moved.push(jump_to(if leaving.runs_into_return { code.returns.0 } else { behind })?);
+        if leaving.behind == Behind::Other {
+            let last = originals.len().checked_sub(1).ok_or(SkipReason::Unmovable)?;
+            moved_to.push((moved.len(), last, true));
+            moved.extend(report_tail(code)?);
+            moved_to.push((moved.len(), last, false));
+        }
+        moved.push(jump_to(if leaving.behind == Behind::Return { code.returns.0 } else { behind })?);
     }
     for (index, number, target) in conditional {
         let call = INVENTED + moved.len() as u64;
@@ -232,12 +238,27 @@ mod tests {
         assert!(tail[1].1 > COPY && tail[1].1 < COPY + 32);
     }
 
+    /// nop, and another function behind
+    #[test]
+    fn running_on_into_a_function_is_reported() {
+        let bytes = [0x0f, 0x1f, 0x44, 0x00, 0x00];
+        let leaving = Leaving { behind: Behind::Other, ..Leaving::default() };
+        let code = relocated_as(&bytes, leaving);
+        assert_eq!(code[0].0, Code::Nop_rm32);
+        assert_eq!(code[2], (Code::Call_rel32_64, BEFORE_TAIL));
+        assert_eq!(code[4], (Code::Jmp_rel32_64, START + 5));
+        let mut runs = Vec::new();
+        relocate(&bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, &mut Vec::new(), &mut runs).unwrap();
+        let last = runs.iter().max_by_key(|run| run.at).expect("some");
+        assert!(!last.is_below, "the stack is as it was when it goes on");
+    }
+
     /// test edi, edi; je START + 0x20, where a `ret` is; xor eax, eax; and a `ret` behind
     #[test]
     fn jumps_to_a_return_and_what_runs_into_one_are_returns() {
         let code = relocated_as(
             &[0x85, 0xff, 0x74, 0x1c, 0x31, 0xc0],
-            Leaving { returns: 2, runs_into_return: true, ..Leaving::default() },
+            Leaving { returns: 2, behind: Behind::Return, ..Leaving::default() },
         );
         assert_eq!(code[1], (Code::Je_rel32_64, RETURNS));
         assert_eq!(code[3], (Code::Jmp_rel32_64, RETURNS));

@@ -29,12 +29,12 @@ pub(crate) fn read_piece(
     let mut found = PieceUse::default();
     let mut decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
     let mut recent = Recent::new();
-    let mut before_padding = None;
+    let (mut before_padding, mut padding) = (None, from);
     reads.start_piece();
     while decoder.can_decode() {
         let instruction = recent.decode(&mut decoder);
         if instruction.mnemonic() != Mnemonic::Nop {
-            before_padding = Some(instruction.code());
+            (before_padding, padding) = (Some(instruction.code()), instruction.next_ip());
         }
         reads.note(instruction);
         if instruction.op0_kind() == OpKind::NearBranch64 {
@@ -48,7 +48,7 @@ pub(crate) fn read_piece(
         found.uses_gs |= uses_gs(instruction);
         leaves.extend(recent.leave());
     }
-    found.end = end_of(recent.newest(), before_padding);
+    found.end = end_of(recent.newest(), before_padding, from + bytes.len() as u64 - padding);
     found
 }
 
@@ -78,14 +78,15 @@ fn kind_of(branch: &Instruction) -> Branch {
     }
 }
 
-fn end_of(last: &Instruction, before_padding: Option<Code>) -> PieceEnd {
+fn end_of(last: &Instruction, before_padding: Option<Code>, padding: u64) -> PieceEnd {
     // Some assembler files pad before they end the entry.
     if last.mnemonic() == Mnemonic::Nop {
         let runs_on = before_padding.is_none_or(|code| {
             matches!(code.flow_control(), FlowControl::Next | FlowControl::ConditionalBranch)
                 && !matches!(code, Code::INVALID | Code::Hlt)
         });
-        return if runs_on { PieceEnd::RunsOverPadding } else { PieceEnd::Unknown };
+        let padding = u16::try_from(padding).unwrap_or(u16::MAX);
+        return if runs_on { PieceEnd::RunsOverPadding(padding) } else { PieceEnd::Unknown };
     }
     if last.is_invalid() {
         return PieceEnd::Unknown;

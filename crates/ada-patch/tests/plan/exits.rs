@@ -2,7 +2,7 @@
 
 use ada_event::ImageOffset;
 use ada_image::Image;
-use ada_patch::{DisplacedExit, EntryOnlyReason, ExitPlan, Leaving, SkipReason, Verdict};
+use ada_patch::{Behind, DisplacedExit, EntryOnlyReason, ExitPlan, Leaving, SkipReason, Verdict};
 
 use crate::planned::{assemble, plan_with_exits};
 
@@ -305,4 +305,36 @@ fn megabytes_behind_an_entry_are_not_its_function() {
     let large = exits(&text(1 << 20));
     assert_eq!(large.verdict, Verdict::EntryOnly(EntryOnlyReason::UnseenExits));
     assert_eq!(large.exits.len(), 0);
+}
+
+/// Assembler functions with a start of their own, which run on into the next one over what aligns that.
+#[test]
+fn a_function_that_runs_on_over_padding_is_left_there() {
+    let planned = exits(&function("cmp %rdx, %rcx\n jb g\n nopl 0(%rax, %rax)\n nopw 0(%rax, %rax)"));
+    assert_eq!(planned.verdict, Verdict::Hooked);
+    let [exit] = planned.exits[..] else { panic!("{:?}", planned.exits) };
+    assert_eq!(exit.displaced.leaving(), Leaving { behind: Behind::Other, ..Leaving::default() });
+    assert_eq!(exit.displaced.bytes().first_chunk(), Some(&[0x0f, 0x1f]));
+    assert_eq!(planned.entry, Leaving { tails: 2, ..Leaving::default() }, "the jump to another function");
+}
+
+/// The jump at its start takes padding too: then that stub is all of it.
+#[test]
+fn a_function_shorter_than_a_jump_runs_on_from_its_stub() {
+    let planned = exits(&function("xor %ecx, %ecx\n nopw 0(%rax, %rax)"));
+    assert_eq!(planned.verdict, Verdict::Hooked);
+    assert_eq!(planned.entry, Leaving { behind: Behind::Other, ..Leaving::default() });
+    assert!(planned.exits.is_empty());
+}
+
+/// Too short for a jump, or something leads into the middle of it.
+#[test]
+fn padding_that_cannot_take_a_jump_leaves_an_exit_unseen() {
+    let unseen = Verdict::EntryOnly(EntryOnlyReason::UnseenExits);
+    for body in [
+        "mov $1, %ecx\n nop",
+        "mov $1, %ecx\n test %ecx, %ecx\n je 1f\n mov $2, %ecx\n nopl 0(%rax, %rax)\n 1: nopl 0(%rax, %rax)",
+    ] {
+        assert_eq!(exits(&function(body)).verdict, unseen, "{body}");
+    }
 }

@@ -30,16 +30,13 @@ const MOST_EVENTS: usize = 1 << 14;
 /// The context switches of a process and of all that it makes.
 pub struct ContextSwitches {
     processors: Vec<Processor>,
-    scope: Scope,
+    /// Events of further threads, whose records go to the processors' rings.
+    _others: Vec<OwnedFd>,
+    /// Whose records are wanted, where there are those of the whole machine.
+    family: Option<Family>,
     /// The threads that there were.
     watched: Vec<ThreadId>,
     pid: ProcessId,
-}
-
-enum Scope {
-    /// The events are of threads: those of further ones, whose records go to the processors' rings.
-    Threads(Vec<OwnedFd>),
-    Machine(Family),
 }
 
 struct Processor {
@@ -61,7 +58,7 @@ impl ContextSwitches {
     fn of_machine(pid: ProcessId) -> io::Result<Self> {
         let processors = open_processors(Whose::Everybody)?;
         let watched = ProcessDir::of(pid).threads()?;
-        Ok(Self { processors, scope: Scope::Machine(Family::of(pid)), watched, pid })
+        Ok(Self { processors, _others: Vec::new(), family: Some(Family::of(pid)), watched, pid })
     }
 
     fn of_threads(pid: ProcessId) -> io::Result<Self> {
@@ -87,7 +84,7 @@ impl ContextSwitches {
         if processors.is_empty() {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
-        Ok(Self { processors, scope: Scope::Threads(others), watched, pid })
+        Ok(Self { processors, _others: others, family: None, watched, pid })
     }
 
     /// Gives what the kernel has reported since the last time, each processor's in its order, and says how many records there
@@ -98,10 +95,10 @@ impl ContextSwitches {
             give(Some(self.pid), ScheduleRecord { time, thread, cpu: 0, change: ScheduleChange::WATCHED });
         }
         let mut new = Vec::new();
-        let scope = &mut self.scope;
+        let family = &mut self.family;
         for processor in &mut self.processors {
             processor.read(|pid, record, maker| {
-                if let (Scope::Machine(family), Some(pid), Some(maker)) = (&mut *scope, pid, maker)
+                if let (Some(family), Some(pid), Some(maker)) = (family.as_mut(), pid, maker)
                     && pid != maker
                 {
                     family.made(pid, maker);
@@ -110,11 +107,9 @@ impl ContextSwitches {
             });
         }
         let count = new.len();
-        match scope {
-            Scope::Threads(_) => new.into_iter().for_each(|(pid, record)| give(pid, record)),
-            Scope::Machine(family) => {
-                family.sort_out(new.into_iter(), give);
-            }
+        match family {
+            None => new.into_iter().for_each(|(pid, record)| give(pid, record)),
+            Some(family) => family.sort_out(new.into_iter(), give),
         }
         count
     }

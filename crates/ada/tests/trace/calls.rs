@@ -80,6 +80,38 @@ fn tail_calls_in_a_ring_do_not_pile_up() {
 }
 
 #[test]
+fn a_function_that_runs_on_into_the_next_goes_on_there() {
+    let traced = Tracing::new(&Program::new("runs_on.c")).check();
+    let recorded = &traced.recorded;
+    let first = "\
+call main
+  call doubled
+  return doubled
+  call doubled_next
+  tail doubled_next
+  call doubled
+  return doubled
+  call doubled_sum
+  tail doubled_sum
+  call doubled_next
+  tail doubled_next
+  call doubled
+  return doubled
+  call checked
+  tail checked
+  call doubled_sum
+  tail doubled_sum
+";
+    assert!(recorded.tree().starts_with(first), "{}", recorded.tree().get(..600).unwrap_or_default());
+    // Of a hundred calls of `checked` 49 are refused, and the others run through all of them.
+    for (name, calls) in [("checked", 100), ("doubled_sum", 100 + 51), ("doubled_next", 2 * 100 + 51)] {
+        assert_eq!(recorded.counts(name), Counts { calls, returns: 0, unwound: 0 }, "{name}");
+    }
+    recorded.assert_balanced("refused", 49);
+    recorded.assert_balanced("doubled", 3 * 100 + 51);
+}
+
+#[test]
 fn recursion_beyond_the_room_for_returns_survives() {
     let traced = Tracing::new(&Program::new("deep_recursion.c")).check_output();
     let recorded = &traced.recorded;
