@@ -10,6 +10,7 @@ use ada_ring::{Lane, RawDetail, RawRecord, StackChange, ThreadState};
 
 use crate::arch::{bases_at_call, current_state, owner_mark};
 use crate::memory::pool;
+use crate::shadow_stack::newest;
 use crate::{chunks, details, exits, frames, handlers, jumps, loader, probes, threads};
 
 /// The table that the recorder reads.
@@ -59,9 +60,16 @@ fn state_at_exit(slot: *mut u64) -> *mut ThreadState {
     let state = current_state() as *mut ThreadState;
     // SAFETY: GS always points at a state, and its owner word lies below it.
     let owner = unsafe { *((state as u64 - OWNER_DISTANCE as u64) as *const u64) };
-    let owned = owner_mark() == Some(owner);
-    // SAFETY: as above.
-    let state = if owned { unsafe { threads::own(state, slot as u64) } } else { threads::acquire(slot as u64) };
+    let state = if owner_mark() != Some(owner) {
+        threads::acquire(slot as u64)
+    // SAFETY: as above. Threads that share a state have stacks of their own: a frame with this slot is nobody else's, and
+    // the kernel need not be asked who this is.
+    } else if unsafe { newest(state).is_some_and(|frame| (*frame).slot() == slot as u64) } {
+        Some(state)
+    } else {
+        // SAFETY: as above.
+        unsafe { threads::own(state, slot as u64) }
+    };
     state.unwrap_or_else(|| crate::memory::state(0))
 }
 
