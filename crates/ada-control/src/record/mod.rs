@@ -6,6 +6,7 @@ mod drain_loop;
 mod ending;
 mod final_manifests;
 mod finish;
+mod job_control;
 mod known_clock;
 mod manifest;
 mod recording;

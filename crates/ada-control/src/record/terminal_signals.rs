@@ -9,6 +9,8 @@ use std::time::Duration;
 use ada_event::ProcessId;
 use ada_process::Pidfd;
 
+use super::job_control::JobControl;
+
 /// The signal that asked ada to end; 0 for none.
 static ASKED: AtomicI32 = AtomicI32::new(0);
 /// How long a program has to end by a signal that went to it too. Whether it did cannot be known.
@@ -99,10 +101,12 @@ pub fn outlive_terminal_signals() {
 /// Waits for the end of our own child, as long as `is_over` does not say otherwise; true where it has ended. If ada is asked to
 /// end meanwhile, so is the child.
 pub(crate) fn wait_for_end(pid: ProcessId, process: &Pidfd, is_over: impl Fn() -> bool) -> bool {
+    let mut job = JobControl::default();
     while !process.wait(GRACE) {
         if is_over() {
             return false;
         }
+        job.look(pid);
         let signal = ASKED.swap(0, Ordering::Relaxed);
         if signal != 0 && !process.wait(GRACE) {
             // SAFETY: a signal to a process that we started and have not waited for.

@@ -26,6 +26,7 @@ mod signals;
 mod stored;
 mod survival;
 mod symbols;
+mod terminal;
 mod threads;
 pub(crate) mod tracing;
 mod unwinding;

@@ -1,0 +1,149 @@
+//! Job control on a terminal: a shell with ada in its foreground, and one that is traced itself.
+
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// An interactive shell on a terminal of its own.
+struct Terminal {
+    shell: Child,
+    input: ChildStdin,
+    output: Receiver<Vec<u8>>,
+    /// What was printed since the last line was typed.
+    printed: String,
+}
+
+impl Terminal {
+    /// Starts a command there that ends in a shell. `script` makes the terminal.
+    fn with(command: &str) -> Self {
+        let mut script = Command::new("script");
+        let command = format!("exec env 'PS1=$ ' {command}");
+        script.args(["--quiet", "--flush", "--return", "--command", &command, "/dev/null"]);
+        script.env("SHELL", "/bin/sh").env("TERM", "dumb").env("HISTFILE", "/dev/null");
+        let mut shell = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("bsdutils has script");
+        let (input, mut printed) = (shell.stdin.take().unwrap(), shell.stdout.take().unwrap());
+        let (give, output) = channel();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = printed.read(&mut bytes) {
+                if give.send(bytes[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut terminal = Self { shell, input, output, printed: String::new() };
+        terminal.wait_for("$ ");
+        terminal
+    }
+
+    /// Waits until something is printed.
+    fn wait_for(&mut self, text: &str) {
+        let end = Instant::now() + LONGEST;
+        while !self.printed.contains(text) {
+            let rest = end.saturating_duration_since(Instant::now());
+            let bytes = self.output.recv_timeout(rest);
+            let bytes = bytes.unwrap_or_else(|_| panic!("no {text:?} in {:?}", self.printed));
+            self.printed.push_str(&String::from_utf8_lossy(&bytes));
+        }
+    }
+
+    /// Types something, and waits for what is printed then.
+    fn types(&mut self, keys: &str, text: &str) {
+        self.printed.clear();
+        self.input.write_all(keys.as_bytes()).unwrap();
+        self.wait_for(text);
+    }
+
+    /// Ends the shell with an exit code.
+    fn exit(mut self, code: i32) {
+        self.types(&format!("exit {code}\n"), "exit\r\n");
+        let end = Instant::now() + LONGEST;
+        while Instant::now() < end {
+            if let Some(status) = self.shell.try_wait().unwrap() {
+                assert_eq!(status.code(), Some(code));
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the shell does not end: {:?}", self.printed);
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Where a test has failed: the terminal goes, and the shell with it.
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
+    }
+}
+
+/// How long a shell has to answer.
+const LONGEST: Duration = Duration::from_secs(60);
+
+const CONTROL_C: &str = "\x03";
+const CONTROL_D: &str = "\x04";
+const CONTROL_Z: &str = "\x1a";
+
+/// `ada trace` for a shell's command line, with a folder for its sessions.
+fn trace(folder: &tempfile::TempDir) -> String {
+    format!("{} trace --quiet --output {} -- ", env!("CARGO_BIN_EXE_ada"), folder.path().display())
+}
+
+#[test]
+fn a_traced_shell_controls_its_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::with(&format!("{}bash --norc -i", trace(&folder)));
+    terminal.types("sleep 1000\n", "sleep 1000\r\n");
+    // The job must have the terminal before a key can stop it.
+    std::thread::sleep(Duration::from_millis(500));
+    terminal.types(CONTROL_Z, "Stopped");
+    terminal.types("jobs\n", "Stopped");
+    terminal.types("bg\n", "sleep 1000 &");
+    terminal.types("jobs\n", "Running");
+    terminal.types("kill %1; wait; echo ended=$?\n", "ended=0\r\n");
+    terminal.types("cat\n", "cat\r\n");
+    terminal.types("a line\n", "a line\r\na line\r\n");
+    terminal.types(CONTROL_C, "$ ");
+    terminal.types("echo was=$?\n", "was=130\r\n");
+    terminal.exit(7);
+}
+
+#[test]
+fn ada_is_a_job_like_the_program_that_it_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let ada = trace(&folder);
+    let mut terminal = Terminal::with("bash --norc -i");
+    terminal.types(&format!("{ada}cat\n"), "cat\r\n");
+    terminal.types("one\n", "one\r\none\r\n");
+    terminal.types(CONTROL_Z, "Stopped");
+    terminal.types("fg\n", "cat\r\n");
+    terminal.types("two\n", "two\r\ntwo\r\n");
+    terminal.types(CONTROL_D, "$ ");
+    terminal.types("echo was=$?\n", "was=0\r\n");
+    // In the background it is stopped when it reads.
+    terminal.types(&format!("{ada}cat &\n"), "[1]");
+    terminal.types("until jobs | grep -q Stopped; do sleep 0.1; done; echo it''s stopped\n", "its stopped\r\n");
+    terminal.types("fg\n", "cat\r\n");
+    terminal.types("three\n", "three\r\n");
+    terminal.types(CONTROL_C, "$ ");
+    terminal.types("echo was=$?\n", "was=130\r\n");
+    terminal.exit(3);
+}
+
+#[test]
+fn a_program_that_stops_itself_stops_ada_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let ada = trace(&folder);
+    let mut terminal = Terminal::with("bash --norc -i");
+    terminal.types(&format!("{ada}sh -c 'kill -STOP $$; echo goes on; exit 5'\n"), "Stopped");
+    terminal.types("fg\n", "goes on\r\n");
+    terminal.types("echo was=$?\n", "was=5\r\n");
+    // Somebody else may continue it.
+    let continued = "(sleep 1; kill -CONT $$) & kill -STOP $$; echo goes on; exit 6";
+    terminal.types(&format!("{ada}sh -c '{continued}'\n"), "Stopped");
+    terminal.wait_for("goes on\r\n");
+    // ada goes on a moment later, and the shell says so before it asks for the next line.
+    terminal.types("sleep 1\n", "Exit 6");
+    terminal.exit(4);
+}
