@@ -90,22 +90,26 @@ fn trace(folder: &tempfile::TempDir) -> String {
     format!("{} trace --quiet --output {} -- ", env!("CARGO_BIN_EXE_ada"), folder.path().display())
 }
 
+/// Says when it has the terminal, and then answers each line. A key that is pressed before has another meaning.
+const ANSWERS: &str = r#"sh -c "printf 'rea%s\n' dy; exec sed -u s/^/got:/""#;
+
+const UNTIL_STOPPED: &str = "until jobs | grep -q Stopped; do sleep 0.1; done; echo it''s stopped";
+
 #[test]
 fn a_traced_shell_controls_its_jobs() {
     let folder = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::with(&format!("{}bash --norc -i", trace(&folder)));
-    terminal.types("sleep 1000\n", "sleep 1000\r\n");
-    // The job must have the terminal before a key can stop it.
-    std::thread::sleep(Duration::from_millis(500));
+    terminal.types(&format!("{ANSWERS}\n"), "ready\r\n");
+    terminal.types("one\n", "got:one\r\n");
     terminal.types(CONTROL_Z, "Stopped");
     terminal.types("jobs\n", "Stopped");
-    terminal.types("bg\n", "sleep 1000 &");
-    terminal.types("jobs\n", "Running");
-    terminal.types("kill %1; wait; echo ended=$?\n", "ended=0\r\n");
-    terminal.types("cat\n", "cat\r\n");
-    terminal.types("a line\n", "a line\r\na line\r\n");
+    terminal.types("fg\n", "got:/\"\r\n");
+    terminal.types("two\n", "got:two\r\n");
     terminal.types(CONTROL_C, "$ ");
     terminal.types("echo was=$?\n", "was=130\r\n");
+    terminal.types(&format!("sleep 1000 & kill -STOP %1; {UNTIL_STOPPED}\n"), "its stopped\r\n");
+    terminal.types("bg; jobs\n", "Running");
+    terminal.types("kill %1; wait; echo ended=$?\n", "ended=0\r\n");
     terminal.exit(7);
 }
 
@@ -114,18 +118,18 @@ fn ada_is_a_job_like_the_program_that_it_runs() {
     let folder = tempfile::tempdir().unwrap();
     let ada = trace(&folder);
     let mut terminal = Terminal::with("bash --norc -i");
-    terminal.types(&format!("{ada}cat\n"), "cat\r\n");
-    terminal.types("one\n", "one\r\none\r\n");
+    terminal.types(&format!("{ada}{ANSWERS}\n"), "ready\r\n");
+    terminal.types("one\n", "got:one\r\n");
     terminal.types(CONTROL_Z, "Stopped");
-    terminal.types("fg\n", "cat\r\n");
-    terminal.types("two\n", "two\r\ntwo\r\n");
+    terminal.types("fg\n", "got:/\"\r\n");
+    terminal.types("two\n", "got:two\r\n");
     terminal.types(CONTROL_D, "$ ");
     terminal.types("echo was=$?\n", "was=0\r\n");
     // In the background it is stopped when it reads.
-    terminal.types(&format!("{ada}cat &\n"), "[1]");
-    terminal.types("until jobs | grep -q Stopped; do sleep 0.1; done; echo it''s stopped\n", "its stopped\r\n");
-    terminal.types("fg\n", "cat\r\n");
-    terminal.types("three\n", "three\r\n");
+    terminal.types(&format!("{ada}{ANSWERS} &\n"), "ready\r\n");
+    terminal.types(&format!("{UNTIL_STOPPED}\n"), "its stopped\r\n");
+    terminal.types("fg\n", "got:/\"\r\n");
+    terminal.types("three\n", "got:three\r\n");
     terminal.types(CONTROL_C, "$ ");
     terminal.types("echo was=$?\n", "was=130\r\n");
     terminal.exit(3);
