@@ -39,11 +39,15 @@ impl Terminal {
 
     /// Waits until something is printed.
     fn wait_for(&mut self, text: &str) {
+        self.wait_until(text, |printed| printed.contains(text));
+    }
+
+    fn wait_until(&mut self, what: &str, is_there: impl Fn(&str) -> bool) {
         let end = Instant::now() + LONGEST;
-        while !self.printed.contains(text) {
+        while !is_there(&self.printed) {
             let rest = end.saturating_duration_since(Instant::now());
             let bytes = self.output.recv_timeout(rest);
-            let bytes = bytes.unwrap_or_else(|_| panic!("no {text:?} in {:?}", self.printed));
+            let bytes = bytes.unwrap_or_else(|_| panic!("no {what:?} in {:?}", self.printed));
             self.printed.push_str(&String::from_utf8_lossy(&bytes));
         }
     }
@@ -55,9 +59,17 @@ impl Terminal {
         self.wait_for(text);
     }
 
+    /// Types a command once the shell asks for one: what is typed before may get lost, when the shell sets up its terminal.
+    fn runs(&mut self, command: &str, text: &str) {
+        // A shell begins a line where the program was ended by the key, and not where ada says so by its exit code.
+        let asks = |printed: &str| printed.starts_with("$ ") || printed.contains("\n$ ") || printed.contains("^C$ ");
+        self.wait_until("$ ", asks);
+        self.types(&format!("{command}\n"), text);
+    }
+
     /// Ends the shell with an exit code.
     fn exit(mut self, code: i32) {
-        self.types(&format!("exit {code}\n"), "exit\r\n");
+        self.runs(&format!("exit {code}"), "exit\r\n");
         let end = Instant::now() + LONGEST;
         while Instant::now() < end {
             if let Some(status) = self.shell.try_wait().unwrap() {
@@ -99,17 +111,17 @@ const UNTIL_STOPPED: &str = "until jobs | grep -q Stopped; do sleep 0.1; done; e
 fn a_traced_shell_controls_its_jobs() {
     let folder = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::with(&format!("{}bash --norc -i", trace(&folder)));
-    terminal.types(&format!("{ANSWERS}\n"), "ready\r\n");
+    terminal.runs(ANSWERS, "ready\r\n");
     terminal.types("one\n", "got:one\r\n");
     terminal.types(CONTROL_Z, "Stopped");
-    terminal.types("jobs\n", "Stopped");
-    terminal.types("fg\n", "got:/\"\r\n");
+    terminal.runs("jobs", "Stopped");
+    terminal.runs("fg", "got:/\"\r\n");
     terminal.types("two\n", "got:two\r\n");
     terminal.types(CONTROL_C, "$ ");
-    terminal.types("echo was=$?\n", "was=130\r\n");
-    terminal.types(&format!("sleep 1000 & kill -STOP %1; {UNTIL_STOPPED}\n"), "its stopped\r\n");
-    terminal.types("bg; jobs\n", "Running");
-    terminal.types("kill %1; wait; echo ended=$?\n", "ended=0\r\n");
+    terminal.runs("echo was=$?", "was=130\r\n");
+    terminal.runs(&format!("sleep 1000 & kill -STOP %1; {UNTIL_STOPPED}"), "its stopped\r\n");
+    terminal.runs("bg; jobs", "Running");
+    terminal.runs("kill %1; wait; echo ended=$?", "ended=0\r\n");
     terminal.exit(7);
 }
 
@@ -118,20 +130,20 @@ fn ada_is_a_job_like_the_program_that_it_runs() {
     let folder = tempfile::tempdir().unwrap();
     let ada = trace(&folder);
     let mut terminal = Terminal::with("bash --norc -i");
-    terminal.types(&format!("{ada}{ANSWERS}\n"), "ready\r\n");
+    terminal.runs(&format!("{ada}{ANSWERS}"), "ready\r\n");
     terminal.types("one\n", "got:one\r\n");
     terminal.types(CONTROL_Z, "Stopped");
-    terminal.types("fg\n", "got:/\"\r\n");
+    terminal.runs("fg", "got:/\"\r\n");
     terminal.types("two\n", "got:two\r\n");
     terminal.types(CONTROL_D, "$ ");
-    terminal.types("echo was=$?\n", "was=0\r\n");
+    terminal.runs("echo was=$?", "was=0\r\n");
     // In the background it is stopped when it reads.
-    terminal.types(&format!("{ada}{ANSWERS} &\n"), "ready\r\n");
-    terminal.types(&format!("{UNTIL_STOPPED}\n"), "its stopped\r\n");
-    terminal.types("fg\n", "got:/\"\r\n");
+    terminal.runs(&format!("{ada}{ANSWERS} &"), "ready\r\n");
+    terminal.runs(UNTIL_STOPPED, "its stopped\r\n");
+    terminal.runs("fg", "got:/\"\r\n");
     terminal.types("three\n", "got:three\r\n");
     terminal.types(CONTROL_C, "$ ");
-    terminal.types("echo was=$?\n", "was=130\r\n");
+    terminal.runs("echo was=$?", "was=130\r\n");
     terminal.exit(3);
 }
 
@@ -140,14 +152,14 @@ fn a_program_that_stops_itself_stops_ada_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let ada = trace(&folder);
     let mut terminal = Terminal::with("bash --norc -i");
-    terminal.types(&format!("{ada}sh -c 'kill -STOP $$; echo goes on; exit 5'\n"), "Stopped");
-    terminal.types("fg\n", "goes on\r\n");
-    terminal.types("echo was=$?\n", "was=5\r\n");
+    terminal.runs(&format!("{ada}sh -c 'kill -STOP $$; echo goes on; exit 5'"), "Stopped");
+    terminal.runs("fg", "goes on\r\n");
+    terminal.runs("echo was=$?", "was=5\r\n");
     // Somebody else may continue it.
     let continued = "(sleep 1; kill -CONT $$) & kill -STOP $$; echo goes on; exit 6";
-    terminal.types(&format!("{ada}sh -c '{continued}'\n"), "Stopped");
+    terminal.runs(&format!("{ada}sh -c '{continued}'"), "Stopped");
     terminal.wait_for("goes on\r\n");
     // ada goes on a moment later, and the shell says so before it asks for the next line.
-    terminal.types("sleep 1\n", "Exit 6");
+    terminal.runs("sleep 1", "Exit 6");
     terminal.exit(4);
 }
