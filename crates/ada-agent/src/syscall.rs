@@ -10,6 +10,7 @@ use crate::arch::number::{
 };
 use crate::arch::{call_on_stack, clock, current_state, raw};
 use crate::config::{Item, get};
+use crate::lasting;
 use crate::memory::{agent_stack, process_block, state, state_number};
 use crate::waits::Wait;
 
@@ -282,6 +283,30 @@ fn in_page_of(stack: u64, remote: &[[u64; 2]]) -> Option<[u64; 2]> {
     is_there.then_some([address, length])
 }
 
+/// The address and length of what is to be read, where that is certain to be there.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+unsafe fn unasked(state: *mut ThreadState, remote: &[[u64; 2]]) -> Option<[u64; 2]> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        // The stub has just written to that page.
+        let stack_pointer = (*state).program_stack;
+        in_page_of(stack_pointer, remote).or_else(|| {
+            let address = remote.first()?[0];
+            // The second part follows the first.
+            let length = remote.iter().map(|part| part[1]).sum();
+            lasting::holds(state, stack_pointer, address, length).then_some([address, length])
+        })
+    }
+}
+
+/// The program's stack pointer, if the agent runs on its own stack.
+pub(crate) fn program_stack() -> Option<u64> {
+    // SAFETY: the thread's own state.
+    state_on_own_stack().map(|state| unsafe { (*state).program_stack })
+}
+
 /// Reads memory of this process: as much of `remote` as is there, into `local`. Both are addresses with lengths.
 ///
 /// # Safety
@@ -289,8 +314,8 @@ fn in_page_of(stack: u64, remote: &[[u64; 2]]) -> Option<[u64; 2]> {
 unsafe fn read_process(local: [u64; 2], remote: &[[u64; 2]]) -> i64 {
     let own = state_on_own_stack();
     // SAFETY: the thread's own state.
-    if let Some([address, length]) = own.and_then(|state| in_page_of(unsafe { (*state).program_stack }, remote)) {
-        // SAFETY: the stub has just written to that page; the caller's promise for the other.
+    if let Some([address, length]) = own.and_then(|state| unsafe { unasked(state, remote) }) {
+        // SAFETY: it is there; the caller's promise for the other.
         unsafe { core::ptr::copy(address as *const u8, local[0] as *mut u8, length as usize) };
         return length.cast_signed();
     }
