@@ -18,8 +18,8 @@ impl LastingRange {
     pub const END: Self = Self { start: u64::MAX, end: u64::MAX };
 }
 
-/// How many stretches a program can have; a file has two or three.
-pub const LASTING_RANGES: usize = 64;
+/// How many stretches are listed; a file has two or three.
+pub const LASTING_RANGES: usize = 128;
 
 /// The name under which the agent exports the list.
 pub const LASTING: &str = "ADA_LASTING";
