@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(find_stack(&words, descriptor, descriptor + 8), None);
         assert_eq!(find_stack(&words, descriptor - 0x1_0000, stack_pointer - 0x1_0000), None);
         assert_eq!(find_stack(&[start + 8, length], descriptor, stack_pointer), None);
-        assert_eq!(find_stack(&[start, u64::MAX & !0xfff], descriptor, stack_pointer), None);
+        assert_eq!(find_stack(&[start, !0xfff], descriptor, stack_pointer), None);
     }
 
     #[test]
@@ -189,16 +189,18 @@ mod tests {
     fn the_stack_is_there_from_the_stack_pointer_up() {
         // SAFETY: all fields are integers, for which zeroes are valid.
         let mut state: Box<ThreadState> = unsafe { Box::new_zeroed().assume_init() };
-        let mut holds = |address, length| unsafe { holds(&raw mut *state, 0x7008, address, length) };
-        assert!(!holds(0x7010, 8), "nothing is known");
-        (state.own_stack_low, state.own_stack_high) = (0x6000, 0x9000);
-        // SAFETY: the test's own.
-        let mut holds = |address, length| unsafe { super::holds(&raw mut *state, 0x7008, address, length) };
-        assert!(holds(0x7008, 8) && holds(0x8ff8, 8) && holds(0x7008, 0x1ff8));
-        assert!(!holds(0x7000, 8) && !holds(0x8ff9, 8) && !holds(u64::MAX - 3, 8) && !holds(0x7008, u64::MAX));
-        // On another stack.
-        state.own_stack_low = 0x8000;
-        // SAFETY: as above.
-        assert!(!unsafe { super::holds(&raw mut *state, 0x7008, 0x8010, 8) });
+        let mut is_there = |low, high, address, length| {
+            (state.own_stack_low, state.own_stack_high) = (low, high);
+            // SAFETY: the test's own.
+            unsafe { holds(&raw mut *state, 0x7008, address, length) }
+        };
+        for (address, length) in [(0x7008, 8), (0x8ff8, 8), (0x7008, 0x1ff8)] {
+            assert!(is_there(0x6000, 0x9000, address, length), "{address:#x}");
+            assert!(!is_there(0, 0, address, length), "nothing is known");
+            assert!(!is_there(0x8000, 0x9000, address, length), "the stack pointer is on another");
+        }
+        for (address, length) in [(0x7000, 8), (0x8ff9, 8), (u64::MAX - 3, 8), (0x7008, u64::MAX)] {
+            assert!(!is_there(0x6000, 0x9000, address, length), "{address:#x}");
+        }
     }
 }

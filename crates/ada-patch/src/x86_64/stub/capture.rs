@@ -20,8 +20,8 @@ use ada_ring::probe::RawProbe;
 use ada_ring::{AgentEntries, Lane, RawRecord};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
-    AsmMemoryOperand, CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, r8, r9, rax, rbp, rcx, rdi, rdx, rsi,
-    rsp, xmmword_ptr,
+    AsmMemoryOperand, CodeAssembler, CodeLabel, byte_ptr, dword_ptr, eax, ecx, qword_ptr, r8, r9, rax, rbp, rcx, rdi,
+    rdx, rsi, rsp, xmmword_ptr,
 };
 
 use super::agent_call::{VECTORS, way_into_agent};
@@ -38,6 +38,9 @@ const SAVED: i32 = 16;
 const SAVED_RAX: i32 = SAVED + offset_of!(StubFrame, rax) as i32;
 const SAVED_RDX: i32 = SAVED + offset_of!(StubFrame, rdx) as i32;
 const SLOT: i32 = SAVED + size_of::<StubFrame>() as i32;
+
+const RECORDS_AHEAD: i32 = 4;
+const LINES_AHEAD: i32 = 2;
 
 /// What writes records to a lane, and the ways into the agent that it needs.
 #[derive(Clone, Copy)]
@@ -121,6 +124,10 @@ impl Details {
         a.mov(eax, self.lane as i32)?;
         a.call(self.chunk)?;
         a.set_label(&mut reserved)?;
+        // The drain, on another processor, was the last to write here.
+        for line in 0..if self.lane == Lane::Probe { LINES_AHEAD } else { 0 } {
+            a.prefetchw(byte_ptr(rcx + RECORDS_AHEAD * self.stride + 64 * line))?;
+        }
         a.mov(eax, dword_ptr(r8 + offset_of!(RawRecord, function) as i32))?;
         a.mov(dword_ptr(rcx + offset_of!(RawDetail, function) as i32), eax)?;
         a.mov(qword_ptr(rcx + offset_of!(RawDetail, tsc) as i32), rdx)
