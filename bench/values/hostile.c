@@ -1,6 +1,7 @@
 // Calls functions that look at nothing with random addresses: null, small, unmapped, in the kernel, unaligned, at the end of mapped
-// memory, in memory that another thread maps and unmaps, without leave to read, in a text of 2 GB that never ends, and, in the second
-// half of the calls, in a page that is missing and that a userfaultfd would have to bring, which nobody answers.
+// memory, around the program's constants, on its stack and behind the end of that, in memory that another thread maps and unmaps,
+// without leave to read, in a text of 2 GB that never ends, and, in the second half of the calls, in a page that is missing and that a
+// userfaultfd would have to bring, which nobody answers.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -20,6 +21,7 @@ struct node { const char *name; struct node *next; double weight; int kind; char
 
 static char *volatile moving;
 static volatile int is_done;
+static const char constant[] = "a constant of the program";
 
 KEPT int text(const char *text) { LOOKED_AT(text); return 1; }
 KEPT int node(const struct node *node, int n) { LOOKED_AT(node); LOOKED_AT(n); return 1; }
@@ -69,7 +71,8 @@ int main(int argc, char **argv) {
         seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
         uintptr_t kinds[] = {0, seed % 4096, seed, seed >> 17, seed | 0xffff800000000000, (uintptr_t)edge + 4090 + seed % 8,
                              (uintptr_t)moving + seed % 9000, (uintptr_t)closed + seed % 4096, (uintptr_t)endless + seed % (2UL << 30),
-                             (uintptr_t)&seed, UINTPTR_MAX - seed % 64, watched == NULL ? 0 : (uintptr_t)watched + seed % 4096};
+                             (uintptr_t)&seed, UINTPTR_MAX - seed % 64, (uintptr_t)constant - 12288 + seed % 24576,
+                             (uintptr_t)__builtin_frame_address(0) - 4096 + seed % (1 << 20), watched == NULL ? 0 : (uintptr_t)watched + seed % 4096};
         uintptr_t address = kinds[seed % (sizeof kinds / sizeof *kinds)];
         switch (i % 4) {
         case 0: calls += text((const char *)address); break;

@@ -1,4 +1,4 @@
-// Times calls with and without values, and two readings of the clock, in turn.
+// Times calls with and without values, and two readings of the clock, in turn. Texts are read in three ways, by where they are.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #define KEPT __attribute__((noipa))
 
-enum { ROUNDS = 301, CALLS = 200, KINDS = 5 };
+enum { ROUNDS = 301, WARMING = 50, CALLS = 200, KINDS = 7 };
 
 KEPT int nothing(void) { return 1; }
 KEPT int integers(int a, long b) { return a + (int)b; }
@@ -21,20 +21,31 @@ static int compare(const void *one, const void *other) {
 
 int main(void) {
     static uint64_t took[KINDS][ROUNDS];
-    const char *names[] = {"two rdtsc", "no values", "two integers", "a text of 32 bytes", "a double"};
-    char *heap = strdup("a text that has thirty-two bytes");
+    const char *names[] = {"two rdtsc", "no values", "two integers", "32 bytes, constant", "32 bytes, stack", "32 bytes, heap",
+                           "a double"};
+    const char *constant = "a text that has thirty-two bytes";
+    char stack[40], *heap = strdup(constant);
+    strcpy(stack, constant);
     volatile uint64_t sink = 0;
     for (int round = 0; round < ROUNDS; round++)
-        for (int kind = 0; kind < KINDS; kind++) {
-            uint64_t begun = __rdtsc();
-            for (int i = 0; i < CALLS; i++)
+        for (int turn = 0; turn < KINDS; turn++) {
+            // Each comes behind each other one, in some round.
+            int kind = (turn * (1 + round % (KINDS - 1)) + round) % KINDS;
+            uint64_t begun = 0;
+            for (int i = -WARMING; i < CALLS; i++) {
+                // The kind before had the caches and the branch predictor for itself.
+                if (i == 0)
+                    begun = __rdtsc();
                 switch (kind) {
                 case 0: sink = __rdtsc(), sink = __rdtsc(); break;
                 case 1: nothing(); break;
                 case 2: integers(i, 7); break;
-                case 3: text(heap); break;
+                case 3: text(constant); break;
+                case 4: text(stack); break;
+                case 5: text(heap); break;
                 default: real(i);
                 }
+            }
             took[kind][round] = __rdtsc() - begun;
         }
     for (int kind = 0; kind < KINDS; kind++)

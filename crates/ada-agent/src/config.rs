@@ -24,10 +24,12 @@ pub enum Item {
     Program,
     /// 1 where the agent runs on stacks of its own.
     OwnStacks,
+    /// Where the stack ends that the kernel has made for the program; 0 where that is not known.
+    StackEnd,
 }
 
 /// How many entries there are.
-pub const ITEMS: usize = 9;
+pub const ITEMS: usize = 10;
 
 /// The table. Its memory is not writable in the target, and need not be.
 #[unsafe(no_mangle)]

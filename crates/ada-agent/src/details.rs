@@ -10,7 +10,7 @@ use crate::config::{Item, get};
 use crate::memory::pool;
 use crate::stretch::is_one_stack;
 use crate::syscall::{self, SignalsBlocked};
-use crate::windows;
+use crate::{own_stacks, windows};
 
 const PAGE: u64 = 4096;
 /// Pages of a stack that are looked at together.
@@ -63,6 +63,9 @@ pub(crate) unsafe fn reserve_in_lane(state: *mut ThreadState, lane: Lane) -> u64
                     Some((chunk, waited)) => {
                         label(&pool, chunk, state, lane, waited);
                         pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
+                        if lane == Lane::Probe {
+                            own_stacks::learn_stack(state);
+                        }
                         pool.records(chunk) as u64
                     }
                     None => pool.dump() as u64,

@@ -4,14 +4,14 @@
 
 use ada_ring::agent_entries::{AgentEntries, AgentEntry};
 use ada_ring::arch::{RETURN_POPS, SavedRegisters};
-use ada_ring::probe::Base;
+use ada_ring::probe::{Base, RawProbe};
 use ada_ring::state::OWNER_DISTANCE;
 use ada_ring::{Lane, RawDetail, RawRecord, StackChange, ThreadState};
 
 use crate::arch::{bases_at_call, current_state, owner_mark};
 use crate::memory::pool;
 use crate::shadow_stack::newest;
-use crate::{chunks, details, exits, frames, handlers, jumps, loader, probes, threads};
+use crate::{chunks, details, exits, frames, handlers, jumps, loader, probes, texts as probed_texts, threads};
 
 /// The table that the recorder reads.
 #[unsafe(no_mangle)]
@@ -28,6 +28,7 @@ static ADA_ENTRIES: AgentEntries<AgentEntry> = AgentEntries {
     exiting,
     goes_on,
     handles,
+    texts,
 };
 
 /// Gives the thread a state. 0 where none is to be had; the call then goes unrecorded.
@@ -105,6 +106,13 @@ extern "C" fn goes_on(_: *mut u64, slot: u64, _: u64) -> u64 {
 extern "C" fn handles(slot: *mut u64, _: u64, _: u64) -> u64 {
     // SAFETY: as in `fix`.
     unsafe { handlers::entered(current_state() as *mut ThreadState, slot) };
+    0
+}
+
+/// Reads the texts of a probe into the record of its call.
+extern "C" fn texts(_: *mut u64, record: u64, probe: u64) -> u64 {
+    // SAFETY: the stub has reserved the record, and filled its registers in.
+    unsafe { probed_texts::take(record as *mut RawProbe, probe) };
     0
 }
 

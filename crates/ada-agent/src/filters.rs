@@ -10,7 +10,7 @@ use crate::arch::number::{PRCTL, PROCESS_VM_READV, RT_SIGPROCMASK, SECCOMP};
 use crate::arch::system_call_instruction;
 use crate::bpf::{self, Judged};
 use crate::memory::process_block;
-use crate::{crash, own_calls, syscall, threads};
+use crate::{crash, own_calls, own_stacks, syscall, threads};
 
 const PR_SET_SECCOMP: u64 = 22;
 const PR_SET_TSC: u64 = 26;
@@ -57,6 +57,9 @@ fn install(filter: Option<u64>) {
         crash::withdraw_all();
     }
     let block = process_block();
+    if !may(PROCESS_VM_READV) {
+        own_stacks::give_up_reads();
+    }
     if !may(RT_SIGPROCMASK) {
         threads::give_up_stacks();
     }

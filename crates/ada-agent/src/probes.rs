@@ -15,7 +15,7 @@ use crate::filters::Afterwards;
 use crate::memory::{pool, process_block};
 use crate::reads::Sources;
 use crate::syscall;
-use crate::{arch, chunks, crash, details, exec, filters, open_probes, reads, threads};
+use crate::{arch, chunks, crash, details, exec, filters, open_probes, own_stacks, reads, threads};
 
 /// Of the flags of `clone`.
 const CLONE_VM: u64 = 0x100;
@@ -156,6 +156,7 @@ unsafe fn prepare_kernel_call(state: *mut ThreadState, (number, arguments): (u64
         CLONE3 => syscall::read_word(arguments[0]),
         USERFAULTFD => {
             process_block().faults_are_watched.store(1, Ordering::Relaxed);
+            own_stacks::give_up();
             None
         }
         _ => None,

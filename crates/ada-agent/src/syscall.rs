@@ -10,6 +10,7 @@ use crate::arch::number::{
 };
 use crate::arch::{call_on_stack, clock, current_state, raw};
 use crate::config::{Item, get};
+use crate::lasting;
 use crate::memory::{agent_stack, process_block, state, state_number};
 use crate::waits::Wait;
 
@@ -273,13 +274,10 @@ fn is_near_null(address: u64) -> bool {
     address < 4096
 }
 
-/// The address and length of what is to be read, where it is in the page of a stack pointer: there the kernel need not be asked.
-fn in_page_of(stack: u64, remote: &[[u64; 2]]) -> Option<[u64; 2]> {
-    const PAGE: u64 = 4096;
-    let (&[address, length], rest) = remote.split_first()?;
-    let distance = address.wrapping_sub(stack & !(PAGE - 1));
-    let is_there = distance < PAGE && length <= PAGE - distance && rest.iter().all(|part| part[1] == 0);
-    is_there.then_some([address, length])
+/// The program's stack pointer, if the agent runs on its own stack.
+pub(crate) fn program_stack() -> Option<u64> {
+    // SAFETY: the thread's own state.
+    state_on_own_stack().map(|state| unsafe { (*state).program_stack })
 }
 
 /// Reads memory of this process: as much of `remote` as is there, into `local`. Both are addresses with lengths.
@@ -288,9 +286,10 @@ fn in_page_of(stack: u64, remote: &[[u64; 2]]) -> Option<[u64; 2]> {
 /// What is at `local` is the caller's to write.
 unsafe fn read_process(local: [u64; 2], remote: &[[u64; 2]]) -> i64 {
     let own = state_on_own_stack();
-    // SAFETY: the thread's own state.
-    if let Some([address, length]) = own.and_then(|state| in_page_of(unsafe { (*state).program_stack }, remote)) {
-        // SAFETY: the stub has just written to that page; the caller's promise for the other.
+    // SAFETY: the thread's own state; the stub has put registers where the stack ends.
+    let unasked = |state: *mut ThreadState| unsafe { lasting::unasked(state, (*state).program_stack, remote) };
+    if let Some([address, length]) = own.and_then(unasked) {
+        // SAFETY: it is there; the caller's promise for the other.
         unsafe { core::ptr::copy(address as *const u8, local[0] as *mut u8, length as usize) };
         return length.cast_signed();
     }
@@ -377,15 +376,6 @@ mod tests {
         assert_eq!(read_bytes(c"some bytes".as_ptr() as u64, &mut bytes[..10]), 10);
         assert_eq!(&bytes[..10], b"some bytes");
         assert_eq!(read_bytes(4096 - 8, &mut bytes), 0);
-    }
-
-    #[test]
-    fn only_the_page_of_the_stack_pointer_is_there_unasked() {
-        let is_there = |address, length| in_page_of(0x7008, &[[address, length], [0x9000, 0]]).is_some();
-        assert!(is_there(0x7000, 4096) && is_there(0x7ff8, 8) && is_there(0x7fff, 1));
-        assert!(!is_there(0x7ff9, 8) && !is_there(0x6fff, 1) && !is_there(0x6ff8, 16) && !is_there(0x8000, 1));
-        assert!(!is_there(0x7000, u64::MAX) && !is_there(u64::MAX, 2));
-        assert!(in_page_of(0x7008, &[[0x7ff0, 16], [0x8000, 8]]).is_none() && in_page_of(0x7008, &[]).is_none());
     }
 
     #[test]

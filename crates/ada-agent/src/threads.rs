@@ -14,7 +14,7 @@ use crate::memory::{
 };
 use crate::shadow_stack::{sentinel, set_limits};
 use crate::state_claims::claim;
-use crate::{open_frames, stacks, syscall};
+use crate::{open_frames, own_stacks, stacks, syscall};
 
 /// No thread is known by this.
 const NOBODY: u64 = 1;
@@ -52,6 +52,7 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
                 (*current).tid = thread;
                 (*current).forked_by = (*current).pid;
                 (*current).pid = syscall::process();
+                own_stacks::prepare(current, (*current).pid);
                 give_counters(current);
                 start_without_chunk(current);
             }
@@ -177,6 +178,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).forked_by = 0;
         (*fresh).lost = 0;
         (*fresh).is_left = 0;
+        own_stacks::prepare(fresh, (*fresh).pid);
         (*fresh).agent_stack_busy = 0;
         (*fresh).holds_signals = 0;
         (*fresh).agent_stack = stack_of(number);

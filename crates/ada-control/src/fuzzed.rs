@@ -54,7 +54,7 @@ pub fn site_tables(bytes: &[u8]) {
     memory.extend_from_slice(bytes);
     let end = AT + memory.len() as u64;
     let path = "/memfd:ada (deleted)".to_owned();
-    let mapping = Mapping { start: AT, end, executable: true, file_offset: 0x7000, inode: 7, path };
+    let mapping = Mapping { start: AT, end, executable: true, read_only: false, file_offset: 0x7000, inode: 7, path };
     let read = |address: RuntimeAddr, to: &mut [u8]| {
         let from = address.0.checked_sub(AT.0).ok_or(io::ErrorKind::InvalidInput)? as usize;
         let end = from.checked_add(to.len()).ok_or(io::ErrorKind::InvalidInput)?;

@@ -1,5 +1,7 @@
 //! The runtime probe that a function is the subject of.
 
+use ada_ring::probe::{Base, Extent, PROBE_WORDS, Read};
+
 /// A probe's number, and when it is of interest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probed {
@@ -24,6 +26,30 @@ pub enum AgentPart {
     Nothing,
     /// The same, but only of so many calls in a while: the function may be called all the time.
     Seldom,
+    /// At the call, but only for texts that are not where the stub can read them; the registers of both are kept.
+    Texts(ArgumentTexts),
+}
+
+/// Arguments that are texts, in the order in which they are captured: a byte for each, the first one lowest. The low three bits
+/// are the argument's number, the others how many words the text has in the record, its length among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArgumentTexts(u32);
+
+impl ArgumentTexts {
+    /// What a probe reads at a call, if that is texts and nothing else.
+    pub fn of(reads: impl IntoIterator<Item = Read>) -> Option<Self> {
+        let (mut texts, mut count, mut words) = (0, 0, 0);
+        for read in reads {
+            let is_argument = read.base() <= Base::Argument6 as usize && read.steps() == (0, None);
+            words += read.count();
+            if read.extent() != Extent::Text || !is_argument || count == 4 || words > PROBE_WORDS {
+                return None;
+            }
+            texts |= ((read.count() << 3 | read.base()) as u32) << (8 * count);
+            count += 1;
+        }
+        (count > 0).then_some(Self(texts))
+    }
 }
 
 /// The probe is of interest only if one of two half words behind the first argument has one of these bits set. The function is
@@ -38,8 +64,30 @@ pub struct Guard {
 
 impl Probed {
     /// What fills the holes of a stub.
-    pub(crate) fn words(self) -> [u32; 4] {
+    pub(crate) fn words(self) -> [u32; 5] {
         let Guard { offsets: [first, second], bits } = self.guard.unwrap_or(Guard { offsets: [0, 0], bits: 0 });
-        [self.number, first, second, bits]
+        let texts = if let AgentPart::Texts(ArgumentTexts(texts)) = self.part { texts } else { 0 };
+        [self.number, first, second, bits, texts]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_known_by_their_argument_and_room() {
+        let text = |base, words| Read::text(base, words);
+        let of = |reads: &[Read]| ArgumentTexts::of(reads.iter().copied()).map(|texts| texts.0);
+        assert_eq!(of(&[text(Base::Argument1, 17)]), Some(17 << 3));
+        assert_eq!(of(&[text(Base::Argument2, 12), text(Base::Argument6, 12)]), Some((12 << 3 | 5) << 8 | 12 << 3 | 1));
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[text(Base::Argument1, 4); 5]), None);
+        assert_eq!(of(&[text(Base::Argument1, 13); 2]), None);
+        for other in
+            [Read::text(Base::Slot, 3), Read::text_behind(Base::Argument1, 3), Read::words(Base::Argument1, 0, 3)]
+        {
+            assert_eq!(of(&[text(Base::Argument1, 4), other]), None);
+        }
     }
 }

@@ -33,10 +33,12 @@ pub enum StubKind {
     RegistersFull,
     /// The same while that is seldom, else as `Full`.
     SeldomRegisters,
+    /// As `RegistersFull`, for a probe that reads texts that arguments point at: the stub copies them too.
+    TextsFull,
 }
 
 impl StubKind {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Full,
         Self::EntryOnly,
         Self::LongJump,
@@ -50,6 +52,7 @@ impl StubKind {
         Self::ReadsAtCall,
         Self::RegistersFull,
         Self::SeldomRegisters,
+        Self::TextsFull,
     ];
 
     /// The kind for a function that a runtime probe is about.
@@ -60,6 +63,7 @@ impl StubKind {
             (Self::Full, AgentPart::Call) => Self::ReadsAtCall,
             (Self::Full, AgentPart::Nothing) => Self::RegistersFull,
             (Self::Full, AgentPart::Seldom) => Self::SeldomRegisters,
+            (Self::Full, AgentPart::Texts(_)) => Self::TextsFull,
             (Self::EntryOnly, _) => Self::ProbedEntry,
             (other, _) => other,
         }
@@ -87,7 +91,7 @@ impl StubKind {
 
     /// Whether the exit keeps the registers of the return.
     pub(crate) const fn keeps_result(self) -> bool {
-        matches!(self, Self::ReadsAtCall | Self::RegistersFull | Self::SeldomRegisters)
+        matches!(self, Self::ReadsAtCall | Self::RegistersFull | Self::SeldomRegisters | Self::TextsFull)
     }
 
     /// What the agent has to know of the call, if anything.

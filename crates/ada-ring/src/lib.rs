@@ -24,6 +24,7 @@ pub mod counters;
 pub mod crash;
 pub mod detail;
 pub mod handover;
+pub mod lasting;
 pub mod marks;
 pub mod origins;
 pub mod pool;

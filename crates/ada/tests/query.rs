@@ -26,5 +26,7 @@ mod read_only;
 mod seeded;
 #[path = "query/sql.rs"]
 mod sql;
+#[path = "query/text_places.rs"]
+mod text_places;
 #[path = "query/values.rs"]
 mod values;

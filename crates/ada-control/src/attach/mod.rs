@@ -31,6 +31,7 @@ use crate::install::crash_handlers;
 use crate::install::filled_images::Filled;
 use crate::install::inherited_filters::InheritedFilters;
 use crate::install::installer::Installer;
+use crate::install::lasting_memory::LastingMemory;
 use crate::install::loader_notification::{self, LoaderNotification};
 use crate::install::open_frames;
 use crate::install::open_in_target::{OpenInTarget, injected};
@@ -146,6 +147,12 @@ fn take_over(pid: ProcessId, progress: &dyn Progress) -> Result<(), ControlError
     Ok(())
 }
 
+/// Addresses in the program and in its loader, which nobody unmaps.
+fn first_images(pid: ProcessId) -> Vec<RuntimeAddr> {
+    let address = |key| ProcessDir::of(pid).auxiliary(key).ok().flatten().map(RuntimeAddr);
+    [libc::AT_PHDR, libc::AT_BASE].into_iter().filter_map(address).collect()
+}
+
 /// A process that has ada's memory, and runs as if it had not.
 struct Prepared {
     workshop: Workshop,
@@ -206,7 +213,8 @@ impl Prepared {
                 stubs: StubOptions { owner_by_word, detail: shape(options) },
                 warm_chunks: WARM_CHUNKS,
             };
-            let memory = TargetMemory::set_up(&halted, &open, &workshop.shared, &program)?;
+            let lasting = LastingMemory::of_running(&mappings, &first_images(pid));
+            let memory = TargetMemory::set_up(&halted, &open, &workshop.shared, &program, &lasting)?;
             filters.write(&halted, memory.process_block)?;
             let mut installer = workshop.installer(&program, &memory);
             let files = images.iter().map(|image| image.file.clone()).collect();

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use ada_agent::config::{ITEMS, Item};
 use ada_event::{ImageOffset, RuntimeAddr};
 use ada_ring::agent_entries::{AGENT_ENTRIES, AgentEntries};
+use ada_ring::lasting::LASTING;
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Object, ObjectSymbol, RelocationFlags, elf};
 
 use crate::arch::platform::RELATIVE_RELOCATION;
 use crate::error::ControlError;
+use crate::install::lasting_memory::LastingMemory;
 
 static SHARED_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libada_agent.so"));
 
@@ -32,7 +34,11 @@ pub(crate) struct CrashEntries {
 
 impl AgentImage {
     /// Lays the agent out at `base`, with `config` as its table.
-    pub(crate) fn at(base: RuntimeAddr, config: &[(Item, u64); ITEMS]) -> Result<Self, ControlError> {
+    pub(crate) fn at(
+        base: RuntimeAddr,
+        config: &[(Item, u64); ITEMS],
+        lasting: &LastingMemory,
+    ) -> Result<Self, ControlError> {
         let file = ElfFile64::<object::LittleEndian>::parse(SHARED_OBJECT).map_err(ControlError::Agent)?;
         let endian = object::LittleEndian;
         let mut bytes = Vec::new();
@@ -60,6 +66,10 @@ impl AgentImage {
         let table = find("ADA_CONFIG")?;
         for (item, value) in config {
             put(&mut bytes, ImageOffset(table.0 + 8 * *item as u64), *value)?;
+        }
+        let list = find(LASTING)?;
+        for (number, word) in lasting.words().enumerate() {
+            put(&mut bytes, ImageOffset(list.0 + 8 * number as u64), word)?;
         }
         let entry = |name| find(name).map(|offset| offset.at_bias(base.0));
         let entries = entries(&bytes, find(AGENT_ENTRIES)?)?;
@@ -99,8 +109,9 @@ mod tests {
             (Item::DetailStride, 7),
             (Item::Program, 8),
             (Item::OwnStacks, 9),
+            (Item::StackEnd, 10),
         ];
-        let image = AgentImage::at(RuntimeAddr(0x10_0000), &config).unwrap();
+        let image = AgentImage::at(RuntimeAddr(0x10_0000), &config, &LastingMemory::at_start(&[])).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;
         for entry in image.entries.to_words() {
             assert!((0x10_0000..end).contains(&entry));
@@ -108,8 +119,8 @@ mod tests {
         assert!(
             image
                 .bytes
-                .windows(72)
-                .any(|words| { words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq(1..=9) })
+                .windows(80)
+                .any(|words| { words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq(1..=10) })
         );
     }
 }

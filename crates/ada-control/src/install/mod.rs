@@ -10,6 +10,7 @@ mod go_runtime;
 pub(crate) mod heartbeat;
 pub(crate) mod inherited_filters;
 pub(crate) mod installer;
+pub(crate) mod lasting_memory;
 pub(crate) mod loader_notification;
 pub(crate) mod memory_layout;
 mod near_room;

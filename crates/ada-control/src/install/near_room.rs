@@ -36,7 +36,14 @@ pub(super) fn map_near(
 
 /// Takes a new mapping into a list, which is in the order of addresses.
 pub(super) fn add_mapping(mappings: &mut Vec<Mapping>, start: RuntimeAddr, length: u64) {
-    let mapping =
-        Mapping { start, end: start + length, executable: true, file_offset: 0, inode: 0, path: String::new() };
+    let mapping = Mapping {
+        start,
+        end: start + length,
+        executable: true,
+        read_only: false,
+        file_offset: 0,
+        inode: 0,
+        path: String::new(),
+    };
     mappings.insert(mappings.partition_point(|other| other.start < start), mapping);
 }

@@ -160,7 +160,15 @@ mod tests {
 
     fn mapping(pages: u64) -> Mapping {
         let path = "/memfd:ada (deleted)".to_owned();
-        Mapping { start: AT, end: AT + pages * PAGE, executable: true, file_offset: 0x7000, inode: 7, path }
+        Mapping {
+            start: AT,
+            end: AT + pages * PAGE,
+            executable: true,
+            read_only: false,
+            file_offset: 0x7000,
+            inode: 7,
+            path,
+        }
     }
 
     /// What is found in so many pages, with the tables of arenas of two pages that end behind these.

@@ -14,6 +14,7 @@ use ada_ring::{CHUNK_SIZE, ThreadState};
 
 use crate::error::ControlError;
 use crate::install::agent_image::{AgentImage, CrashEntries};
+use crate::install::lasting_memory::LastingMemory;
 use crate::install::loader_notification::LoaderNotification;
 use crate::install::memory_layout::MemoryLayout;
 use crate::install::open_in_target::{MappedPart, OpenInTarget, injected};
@@ -54,6 +55,7 @@ impl TargetMemory {
         open: &OpenInTarget,
         shared: &SharedMemory,
         program: &Program,
+        lasting: &LastingMemory,
     ) -> Result<Self, ControlError> {
         let Program { id, loader, max_depth, stubs, warm_chunks } = *program;
         let read_write = libc::PROT_READ | libc::PROT_WRITE;
@@ -81,8 +83,9 @@ impl TargetMemory {
             (Item::DetailStride, shape.stride() as u64),
             (Item::Program, id.0.into()),
             (Item::OwnStacks, 1),
+            (Item::StackEnd, lasting.stack_end.0),
         ];
-        let agent = AgentImage::at(layout.agent(), &config)?;
+        let agent = AgentImage::at(layout.agent(), &config, lasting)?;
         let length = agent.bytes.len() as u64;
         let offset = shared.reserve(length).ok_or(ControlError::AgentLayout("room"))?;
         shared

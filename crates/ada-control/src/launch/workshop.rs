@@ -17,6 +17,7 @@ use crate::install::crash_handlers;
 use crate::install::heartbeat::Heartbeat;
 use crate::install::inherited_filters::InheritedFilters;
 use crate::install::installer::Installer;
+use crate::install::lasting_memory::LastingMemory;
 use crate::install::numbering::Numbering;
 use crate::install::open_in_target::OpenInTarget;
 use crate::install::ready_image::{ReadyImage, ReadyImages, ReadyKey};
@@ -137,10 +138,12 @@ impl Workshop {
             stubs: StubOptions { owner_by_word: gate.has_thread_pointer()?, detail: shape(options) },
             warm_chunks: if id.0 == 0 { WARM_CHUNKS } else { 0 },
         };
-        let memory = TargetMemory::set_up(gate, &open, &self.shared, &program)?;
+        let mappings = || maps::of_process(gate.tracee.pid()).doing("reading the program's mappings");
+        let lasting = LastingMemory::at_start(&mappings()?);
+        let memory = TargetMemory::set_up(gate, &open, &self.shared, &program, &lasting)?;
         filters.write(gate, memory.process_block)?;
 
-        let mappings = maps::of_process(gate.tracee.pid()).doing("reading the program's mappings")?;
+        let mappings = mappings()?;
         let files = maps::loaded_files(&mappings);
         let deadline = deadline(&files);
         progress.hooking(files.len(), deadline.allowed());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ada_patch::{AgentPart, ErrnoPlace, Probed};
+use ada_patch::{AgentPart, ArgumentTexts, ErrnoPlace, Probed};
 use ada_value::Signature;
 
 /// What is captured of an image's functions.
@@ -29,9 +29,11 @@ pub(super) struct CapturedFunction {
 impl CapturedFunction {
     /// The agent is called at those ends at which there is something to read.
     fn probed(&self) -> Probed {
+        // Of what nobody has asked for the agent sees to it that it is seldom.
+        let texts = ArgumentTexts::of(self.signature.reads(false)).filter(|_| self.is_asked_for);
         let part = match [false, true].map(|end| self.signature.reads(end).next().is_some()) {
             [_, true] => AgentPart::BothEnds,
-            [true, false] => AgentPart::Call,
+            [true, false] => texts.map_or(AgentPart::Call, AgentPart::Texts),
             [false, false] if self.is_asked_for => AgentPart::Nothing,
             [false, false] => AgentPart::Seldom,
         };

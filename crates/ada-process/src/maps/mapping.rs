@@ -15,6 +15,8 @@ pub struct Mapping {
     pub end: RuntimeAddr,
     /// Whether code may run in it.
     pub executable: bool,
+    /// Whether it can be read, and nothing else; changes of it are nobody else's.
+    pub read_only: bool,
     /// Where in its file it starts.
     pub file_offset: u64,
     /// Its file's number; 0 without a file.
@@ -44,6 +46,7 @@ fn parse_line(line: &str) -> Option<Mapping> {
         start: address(start)?,
         end: address(end)?,
         executable: permissions.as_bytes().get(2) == Some(&b'x'),
+        read_only: permissions == "r--p",
         file_offset,
         inode,
         path: path.to_owned(),

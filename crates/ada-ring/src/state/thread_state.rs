@@ -141,6 +141,15 @@ pub struct ThreadState {
     pub kept_room: u64,
     /// 1 while the thread has no state, because a thread that it makes must not have this one.
     pub is_left: u64,
+    /// Addresses from here …
+    pub own_stack_low: u64,
+    /// … to here are the thread's own stack, which is there for as long as the thread is on it; 0 where that is not known. It is
+    /// written after the other and read before it: a signal handler may come in between.
+    pub own_stack_high: u64,
+    /// Where the list of the memory begins that is there for as long as the program: see [`crate::lasting`].
+    pub lasting: u64,
+    /// The number of the process, where stubs may have the kernel read its memory; else 0.
+    pub read_as: u64,
 }
 
 impl ThreadState {

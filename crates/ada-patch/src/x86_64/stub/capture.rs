@@ -20,25 +20,28 @@ use ada_ring::probe::RawProbe;
 use ada_ring::{AgentEntries, Lane, RawRecord};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
-    AsmMemoryOperand, CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, r8, r9, rax, rbp, rcx, rdi, rdx, rsi,
-    rsp, xmmword_ptr,
+    AsmMemoryOperand, CodeAssembler, CodeLabel, byte_ptr, dword_ptr, eax, ecx, qword_ptr, r8, r9, rax, rbp, rcx, rdi,
+    rdx, rsi, rsp, xmmword_ptr,
 };
 
 use super::agent_call::{VECTORS, way_into_agent};
 use super::thread_state::{DETAIL_POSITION, PROBE_POSITION, STACK_HIGH, STACK_LOW, field};
 use crate::StubOptions;
 
-const REGISTERS: i32 = offset_of!(RawDetail, registers) as i32;
+pub(super) const REGISTERS: i32 = offset_of!(RawDetail, registers) as i32;
 const RETURN_ADDRESS: i32 = offset_of!(RawDetail, return_address) as i32;
 const FRAME_POINTER: i32 = offset_of!(RawDetail, frame_pointer) as i32;
 const STACK_POINTER: i32 = offset_of!(RawDetail, stack_pointer) as i32;
-const STACK_BYTES: i32 = offset_of!(RawDetail, stack_bytes) as i32;
+pub(super) const STACK_BYTES: i32 = offset_of!(RawDetail, stack_bytes) as i32;
 /// What the stub has saved, from here: r8 and a return address lie below it.
 const SAVED: i32 = 16;
 const SAVED_RAX: i32 = SAVED + offset_of!(StubFrame, rax) as i32;
-const SAVED_RCX: i32 = SAVED + offset_of!(StubFrame, rcx) as i32;
 const SAVED_RDX: i32 = SAVED + offset_of!(StubFrame, rdx) as i32;
 const SLOT: i32 = SAVED + size_of::<StubFrame>() as i32;
+
+/// Of how many records ahead the lines are asked for, and how many: as many as registers take. A hint, which never faults.
+const RECORDS_AHEAD: i32 = 4;
+const LINES_AHEAD: i32 = 2;
 
 /// What writes records to a lane, and the ways into the agent that it needs.
 #[derive(Clone, Copy)]
@@ -73,25 +76,10 @@ impl Details {
 
     /// Captures a call's registers, and the stack from the return slot upwards.
     pub(super) fn call(&self, a: &mut CodeAssembler, shift: i32, shape: &DetailShape) -> Result<(), IcedError> {
-        self.begin(a)?;
+        a.push(r8)?;
+        self.reserve(a)?;
         let slot = SLOT + shift;
-        a.mov(register(offset_of!(CallRegisters, rdi)), rdi)?;
-        a.mov(register(offset_of!(CallRegisters, rsi)), rsi)?;
-        for (offset, saved) in [
-            (offset_of!(CallRegisters, rdx), SAVED_RDX + shift),
-            (offset_of!(CallRegisters, rcx), SAVED_RCX + shift),
-            (offset_of!(CallRegisters, r8), 0),
-            (offset_of!(CallRegisters, rax), SAVED_RAX + shift),
-        ] {
-            a.mov(rax, qword_ptr(rsp + saved))?;
-            a.mov(register(offset), rax)?;
-        }
-        a.mov(register(offset_of!(CallRegisters, r9)), r9)?;
-        a.mov(rax, qword_ptr(rsp + slot))?;
-        a.mov(qword_ptr(rcx + RETURN_ADDRESS), rax)?;
-        a.mov(qword_ptr(rcx + FRAME_POINTER), rbp)?;
-        a.lea(rax, qword_ptr(rsp + slot))?;
-        a.mov(qword_ptr(rcx + STACK_POINTER), rax)?;
+        self.call_registers(a, SAVED + shift, (qword_ptr(rsp), None), slot)?;
         if shape.window > 0 {
             self.copy_window(a, slot, shape.window as i32)?;
         } else {
@@ -103,7 +91,8 @@ impl Details {
 
     /// Captures a return's registers.
     pub(super) fn back(&self, a: &mut CodeAssembler, shape: &DetailShape) -> Result<(), IcedError> {
-        self.begin(a)?;
+        a.push(r8)?;
+        self.reserve(a)?;
         for (offset, saved) in
             [(offset_of!(ReturnRegisters, rax), SAVED_RAX), (offset_of!(ReturnRegisters, rdx), SAVED_RDX)]
         {
@@ -121,9 +110,8 @@ impl Details {
     }
 
     /// Moves the record's address to r8, reads the clock into rdx, and reserves a detail record in rcx.
-    fn begin(&self, a: &mut CodeAssembler) -> Result<(), IcedError> {
+    pub(super) fn reserve(&self, a: &mut CodeAssembler) -> Result<(), IcedError> {
         let mut reserved = a.create_label();
-        a.push(r8)?;
         a.mov(r8, rcx)?;
         a.rdtsc()?;
         a.shl(rdx, 32)?;
@@ -137,9 +125,48 @@ impl Details {
         a.mov(eax, self.lane as i32)?;
         a.call(self.chunk)?;
         a.set_label(&mut reserved)?;
+        // The drain, on another processor, was the last to write there: without this, a third of the time goes to waiting for it.
+        for line in 0..if self.lane == Lane::Probe { LINES_AHEAD } else { 0 } {
+            a.prefetchw(byte_ptr(rcx + RECORDS_AHEAD * self.stride + 64 * line))?;
+        }
         a.mov(eax, dword_ptr(r8 + offset_of!(RawRecord, function) as i32))?;
         a.mov(dword_ptr(rcx + offset_of!(RawDetail, function) as i32), eax)?;
         a.mov(qword_ptr(rcx + offset_of!(RawDetail, tsc) as i32), rdx)
+    }
+
+    /// Captures a call's registers: the stub's own from rsp + `saved` on, r8 and r9 from where they are, and what is at the return
+    /// slot. Leaves the slot's address in rax.
+    pub(super) fn call_registers(
+        &self,
+        a: &mut CodeAssembler,
+        saved: i32,
+        (r8_at, r9_at): (AsmMemoryOperand, Option<AsmMemoryOperand>),
+        slot: i32,
+    ) -> Result<(), IcedError> {
+        a.mov(register(offset_of!(CallRegisters, rdi)), rdi)?;
+        a.mov(register(offset_of!(CallRegisters, rsi)), rsi)?;
+        let stubs = |offset: usize| qword_ptr(rsp + saved + offset as i32);
+        for (offset, at) in [
+            (offset_of!(CallRegisters, rdx), stubs(offset_of!(StubFrame, rdx))),
+            (offset_of!(CallRegisters, rcx), stubs(offset_of!(StubFrame, rcx))),
+            (offset_of!(CallRegisters, r8), r8_at),
+            (offset_of!(CallRegisters, rax), stubs(offset_of!(StubFrame, rax))),
+        ] {
+            a.mov(rax, at)?;
+            a.mov(register(offset), rax)?;
+        }
+        match r9_at {
+            None => a.mov(register(offset_of!(CallRegisters, r9)), r9)?,
+            Some(at) => {
+                a.mov(rax, at)?;
+                a.mov(register(offset_of!(CallRegisters, r9)), rax)?;
+            }
+        }
+        a.mov(rax, qword_ptr(rsp + slot))?;
+        a.mov(qword_ptr(rcx + RETURN_ADDRESS), rax)?;
+        a.mov(qword_ptr(rcx + FRAME_POINTER), rbp)?;
+        a.lea(rax, qword_ptr(rsp + slot))?;
+        a.mov(qword_ptr(rcx + STACK_POINTER), rax)
     }
 
     fn copy_window(&self, a: &mut CodeAssembler, slot: i32, window: i32) -> Result<(), IcedError> {

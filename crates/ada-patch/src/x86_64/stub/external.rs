@@ -15,7 +15,9 @@ pub(crate) enum External {
     ProbeCall,
     /// Keeps a call's registers for a probe that reads no memory, and publishes the record.
     RegistersCall,
-    /// The same for a return.
+    /// The same for a probe that reads nothing but texts that arguments point at.
+    TextsCall,
+    /// Keeps a return's registers for a probe that reads no memory there, and publishes the record.
     RegistersReturn,
     /// Jumped to in place of a `ret`.
     Returns,
@@ -46,7 +48,7 @@ pub(crate) enum External {
 }
 
 impl External {
-    pub(super) const ALL: [Self; 23] = [
+    pub(super) const ALL: [Self; 24] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
@@ -56,6 +58,7 @@ impl External {
         Self::DetailCall,
         Self::ProbeCall,
         Self::RegistersCall,
+        Self::TextsCall,
         Self::RegistersReturn,
         Self::Returns,
         Self::BeforeReturn,

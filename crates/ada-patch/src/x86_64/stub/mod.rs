@@ -38,6 +38,7 @@ mod stack_need;
 mod stack_use;
 mod switch;
 mod template;
+mod texts;
 mod thread_state;
 mod uncaught;
 

@@ -12,6 +12,7 @@ use super::capture::Details;
 use super::exit::{self, Called};
 use super::external::External;
 use super::stack_use::{Stack, StackUse};
+use super::texts;
 use super::uncaught::record_entry_only;
 use crate::StubOptions;
 use crate::x86_64::exits::ExitCode;
@@ -65,6 +66,9 @@ impl SharedCode {
         let registers = details.for_probes();
         a.set_label(&mut labels[External::RegistersCall as usize])?;
         registers.call(&mut a, 0, &DetailShape::default())?;
+        let way_to_texts = texts::way_to_texts(&mut a, table)?;
+        a.set_label(&mut labels[External::TextsCall as usize])?;
+        texts::call(&mut a, &registers, way_to_texts)?;
         a.set_label(&mut labels[External::RegistersReturn as usize])?;
         registers.back(&mut a, &DetailShape::default())?;
         let [chunk, exited, exiting, goes_on] =
@@ -84,8 +88,11 @@ impl SharedCode {
         for (address, label) in addresses.iter_mut().zip(&labels) {
             *address = RuntimeAddr(assembled.label_ip(label)?);
         }
-        let [detail_chunk, detail_stack] = details.ways().map(|way| assembled.label_ip(&way));
-        let ways = [RuntimeAddr(detail_chunk?), RuntimeAddr(detail_stack?)];
+        let [detail_chunk, detail_stack] = details.ways();
+        let mut ways = Vec::new();
+        for way in [detail_chunk, detail_stack, way_to_texts] {
+            ways.push(RuntimeAddr(assembled.label_ip(&way)?));
+        }
         let code = assembled.inner.code_buffer;
         let mut starts: Vec<RuntimeAddr> = addresses.into_iter().chain(ways).collect();
         starts.sort_unstable();

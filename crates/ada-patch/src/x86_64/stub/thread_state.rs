@@ -25,6 +25,10 @@ pub(super) const AGENT_STACK_BUSY: i32 = offset_of!(ThreadState, agent_stack_bus
 pub(super) const KEPT_STRETCH: i32 = offset_of!(ThreadState, kept_stretch) as i32;
 pub(super) const KEPT_ROOM: i32 = offset_of!(ThreadState, kept_room) as i32;
 pub(super) const PROGRAM_STACK: i32 = offset_of!(ThreadState, program_stack) as i32;
+pub(super) const OWN_STACK_LOW: i32 = offset_of!(ThreadState, own_stack_low) as i32;
+pub(super) const OWN_STACK_HIGH: i32 = offset_of!(ThreadState, own_stack_high) as i32;
+pub(super) const LASTING: i32 = offset_of!(ThreadState, lasting) as i32;
+pub(super) const READ_AS: i32 = offset_of!(ThreadState, read_as) as i32;
 pub(super) const OWNER: i32 = -(OWNER_DISTANCE as i32);
 
 /// A field of the thread's state.
