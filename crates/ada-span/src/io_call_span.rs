@@ -80,7 +80,8 @@ impl IoCallSpan {
             | IoCall::Duplicate
             | IoCall::DuplicateTo
             | IoCall::EpollWait
-            | IoCall::EpollControl => Some(self.descriptor()),
+            | IoCall::EpollControl
+            | IoCall::Ring => Some(self.descriptor()),
             IoCall::Poll => self.polled(),
             _ => None,
         }

@@ -24,6 +24,7 @@ mod go;
 mod histogram;
 pub mod io;
 mod io_call_span;
+mod io_calls;
 mod observer;
 mod open_chains;
 mod outcome;
@@ -51,6 +52,7 @@ pub use function_stats::FunctionStats;
 pub use function_traits::{FunctionTrait, FunctionTraits};
 pub use histogram::Histogram;
 pub use io_call_span::IoCallSpan;
+pub use io_calls::{IoCalls, ReadyDescriptor};
 pub use open_chains::{OpenCall, OpenChains};
 pub use outcome::{Outcome, Reason, Status};
 pub use replay::{

@@ -62,6 +62,9 @@ pub struct Outcome {
 /// Words of a text, where it has all the room for itself, and of a value behind a pointer.
 const TEXT_WORDS: usize = 17;
 const WORDS_OF_VALUE: usize = 1;
+/// Descriptors of a list for `poll`, a word each, and words of a set for `select`, of which there are three.
+const POLLED: usize = 16;
+const SET_WORDS: usize = 4;
 /// Of what a format may ask for, so many texts are captured, each with so many words, and so many numbers with fractions.
 const VARIADIC_TEXTS: usize = 3;
 const SHORT_TEXT_WORDS: usize = 4;
@@ -102,6 +105,11 @@ impl Signature {
             match &parameter.ty {
                 Type::Text => call.push((subject, Wanted::Text(base))),
                 Type::StringReference => call.push((subject, Wanted::TextBehind(base))),
+                Type::PollList => {
+                    call.push((subject, Wanted::Words(base, 0, WORDS_OF_VALUE)));
+                    back.push((subject, Wanted::Words(base, 0, POLLED)));
+                }
+                Type::DescriptorSet => back.push((subject, Wanted::Words(base, 0, SET_WORDS))),
                 Type::Bytes(Length::Result) => back.push((subject, Wanted::Bytes(base, Base::Result))),
                 Type::Bytes(Length::Parameter(length)) | Type::Address(Length::Parameter(length)) => {
                     if let Some(length) = places.get(*length).and_then(|place| place.base()) {
@@ -575,6 +583,9 @@ fn read_value(ty: &Type, words: &[u64], behind: &dyn Fn(usize) -> Option<Value>)
     }
     if first == UNREADABLE_WORD {
         return None;
+    }
+    if let (Type::PollList, [first]) = (ty, words) {
+        return Some(Value::Number(i128::from(*first), format!("{first:#x}")));
     }
     let bytes: Vec<u8> = rest.iter().flat_map(|word| word.to_le_bytes()).collect();
     let bytes = bytes[..bytes.len().min((first & !GOES_ON) as usize)].to_vec();

@@ -35,6 +35,11 @@ pub enum Type {
         /// Whether the function writes it.
         is_out: bool,
     },
+    /// A pointer to a list of descriptors for `poll`: the first is read at the call, and those that have room at the return, which
+    /// say which of them were ready.
+    PollList,
+    /// A pointer to a set of descriptors for `select`, whose first words are read at the return.
+    DescriptorSet,
     /// A pointer to whatever it is.
     Pointer,
     /// A pointer to a function.
@@ -140,6 +145,15 @@ impl Type {
 
     /// Whether it points at something that is captured.
     pub(crate) fn is_captured(&self) -> bool {
-        matches!(self, Self::Text | Self::StringReference | Self::Bytes(_) | Self::Address(_) | Self::Reference { .. })
+        matches!(
+            self,
+            Self::Text
+                | Self::StringReference
+                | Self::Bytes(_)
+                | Self::Address(_)
+                | Self::Reference { .. }
+                | Self::PollList
+                | Self::DescriptorSet
+        )
     }
 }

@@ -21,6 +21,8 @@ mod goroutines;
 mod io_waits;
 #[path = "spans/recording.rs"]
 mod recording;
+#[path = "spans/several.rs"]
+mod several;
 #[path = "spans/source_lines.rs"]
 mod source_lines;
 #[path = "spans/states.rs"]

@@ -9,7 +9,7 @@ use std::sync::mpsc::SyncSender;
 use ada_event::ProcessId;
 use ada_ring::RawRecord;
 use ada_ring::record::RecordKind;
-use ada_value::{Prototype, Style, Type};
+use ada_value::{Prototype, Style, Type, is_c_library};
 
 use super::detail_lane::ThreadDetails;
 use crate::install::function_numbers::ByNumber;
@@ -32,6 +32,9 @@ pub(crate) struct UsedDescriptors {
     to: SyncSender<UsedDescriptor>,
 }
 
+/// The kernel's number of the call that waits for a ring.
+const IO_URING_ENTER: u64 = 426;
+
 /// What a function does with descriptors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Use {
@@ -43,6 +46,8 @@ struct Use {
     result: bool,
     /// Whether it leaves two of them in memory.
     is_pair: bool,
+    /// Whether it is `syscall`, whose second argument is a ring's where it waits for one.
+    is_by_number: bool,
 }
 
 impl Use {
@@ -58,7 +63,7 @@ impl Use {
         // A socket is another one once it is connected: it is looked at when it is used.
         let (is_new, connects) = (prototype.name == "socket", prototype.name == "connect");
         let closes = if connects { 1 } else { closes };
-        Self { argument, closes, result: is_descriptor(&prototype.result) && !is_new, is_pair }
+        Self { argument, closes, result: is_descriptor(&prototype.result) && !is_new, is_pair, is_by_number: false }
     }
 }
 
@@ -74,6 +79,13 @@ impl UsedDescriptors {
                 let used = Use::of(signature.prototype());
                 if used != Use::default() {
                     *self.functions.get_mut(module.first_function + index as u32) = used;
+                }
+            }
+            if is_c_library(&module.file.path.file_name().unwrap_or_default().to_string_lossy()) {
+                let is_it = |index: &usize| module.functions.names(*index).any(|name| name == "syscall");
+                for index in (0..module.functions.len()).filter(is_it) {
+                    *self.functions.get_mut(module.first_function + index as u32) =
+                        Use { is_by_number: true, ..Use::default() };
                 }
             }
         }
@@ -92,6 +104,9 @@ impl UsedDescriptors {
                 RecordKind::Call | RecordKind::EntryOnly => {
                     let [argument, closes] =
                         [used.argument, used.closes].map(|at| captured.argument(usize::from(at).checked_sub(1)?));
+                    let is_ring = used.is_by_number && captured.argument(0) == Some(IO_URING_ENTER);
+                    let ring = captured.argument(1).filter(|_| is_ring);
+                    ring.into_iter().for_each(|it| self.used(pid, it as u32));
                     argument.filter(|_| used.closes != 1).into_iter().for_each(|it| self.used(pid, it as u32));
                     closes.into_iter().for_each(|it| self.closed(pid, it as u32));
                 }

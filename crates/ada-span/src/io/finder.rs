@@ -13,7 +13,7 @@ use crate::thread_index::ThreadIndex;
 use crate::wait::Doubts;
 
 /// What was found out about a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IoWait {
     /// Its place in the list of the process's waits.
     pub wait: usize,
@@ -21,6 +21,8 @@ pub struct IoWait {
     pub descriptor: Option<u32>,
     /// What it stood for, in [`SessionIo::objects`].
     pub object: Option<usize>,
+    /// Further descriptors that were ready when it ended, and what they stood for.
+    pub others: Vec<(u32, Option<usize>)>,
     /// Who ended the wait.
     pub waker: Option<IoWaker>,
     /// What is not certain.

@@ -11,6 +11,7 @@ mod objects;
 mod process_io;
 mod readiness;
 mod room;
+mod several;
 mod signals;
 mod streams;
 mod tables;

@@ -141,7 +141,7 @@ impl Objects {
 
     /// What follows from the calls that make descriptors.
     fn follow_calls(&mut self, process: &ProcessIo<'_>, table: &mut DescriptorTable) {
-        for call in process.calls {
+        for call in &process.io.calls {
             let made = |table: &DescriptorTable, descriptor| table.place(descriptor, call.end);
             match call.what() {
                 IoCall::Pipe => {

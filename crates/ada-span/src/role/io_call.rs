@@ -51,6 +51,10 @@ word_enum! {
         ThreadKill = 21, "pthread_kill";
         /// Waits for a signal.
         SignalWait = 22, "sigwait";
+        /// Waits for one of three sets of descriptors.
+        Select = 23, "select";
+        /// Waits for a ring that the kernel completes what was asked for in.
+        Ring = 24, "io_uring_enter";
     }
 }
 
@@ -66,6 +70,14 @@ impl IoCall {
             "connect" => (Self::Connect, true),
             "epoll_wait" | "epoll_pwait" => (Self::EpollWait, true),
             "poll" | "ppoll" => (Self::Poll, true),
+            "select" | "pselect" => (Self::Select, true),
+            "io_uring_enter"
+            | "io_uring_enter2"
+            | "io_uring_submit_and_wait"
+            | "io_uring_submit_and_wait_timeout"
+            | "io_uring_wait_cqes"
+            | "io_uring_wait_cqe_timeout"
+            | "io_uring_get_cqe" => (Self::Ring, true),
             "waitpid" | "wait4" => (Self::WaitChild, true),
             "close" | "close_nocancel" => (Self::Close, false),
             "shutdown" => (Self::Shutdown, false),

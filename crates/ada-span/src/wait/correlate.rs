@@ -12,7 +12,7 @@ use super::wakes::{Wake, Wakes, WokenBy};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
 use crate::concurrency::Loss;
-use crate::io_call_span::IoCallSpan;
+use crate::io_calls::IoCalls;
 use crate::outcome::{Reason, Status};
 use crate::pthread::{PthreadSpan, ThreadEnd};
 use crate::replay::{ProcessEnd, ReplayOptions};
@@ -51,29 +51,23 @@ pub(crate) struct Waits {
     pub(crate) left_out: u64,
     /// Who had which lock when.
     pub(crate) holds: Vec<HoldSpan>,
-    /// Calls of input and output, by their starts.
-    pub(crate) io_calls: Vec<IoCallSpan>,
-    /// How many of these were not kept.
-    pub(crate) io_left_out: u64,
-    /// When registers of such a call were first not kept.
-    pub(crate) io_known_until: Option<TraceNanos>,
+    /// Calls of input and output.
+    pub(crate) io: IoCalls,
 }
 
 /// Makes the waits, and finds who held what.
 pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let mut calls = Vec::new();
     let mut steps: HashMap<ThreadIndex, Vec<LockStep>> = HashMap::new();
-    let (mut io_calls, mut io_left_out, mut io_known_until) = (Vec::new(), 0, None);
+    let mut io = IoCalls::default();
     for part in parts {
         calls.extend(part.calls);
         steps.extend(part.steps);
-        io_calls.extend(part.io);
-        io_left_out += part.io_left_out;
-        io_known_until = io_known_until.into_iter().chain(part.io_known_until).min();
+        io.join(part.io);
     }
-    io_calls.sort_unstable_by_key(|call: &IoCallSpan| (call.start, call.thread, call.seq));
+    io.sort();
     if calls.is_empty() {
-        return Waits { io_calls, io_left_out, io_known_until, ..Waits::default() };
+        return Waits { io, ..Waits::default() };
     }
     calls.sort_unstable_by_key(|call: &ObservedCall| (call.start, call.thread, call.seq));
     if known.sees_unlocks {
@@ -117,7 +111,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
         let readers = Readers::of(&holds);
         waits.iter_mut().for_each(|wait| readers.find_holder(wait));
     }
-    Waits { waits, left_out: left_out as u64, holds, io_calls, io_left_out, io_known_until }
+    Waits { waits, left_out: left_out as u64, holds, io }
 }
 
 /// A wait that was found.
@@ -227,6 +221,14 @@ fn wait_of(
         (Status::Open, _) | (_, Reason::ProcessExit | Reason::Crash) => 0,
         _ => 1,
     };
+    let mut doubts = Doubts::default();
+    if is_interrupted(call) {
+        // A signal ended it; whose is found later.
+        doubts.add(Doubt::NoWaker);
+    }
+    if call.call == SyncCall::Input(IoCall::Ring) {
+        doubts.add(Doubt::UnreadRing);
+    }
     let wait = WaitSpan {
         thread: call.thread,
         seq: outer.map_or(call.seq, |outer| outer.seq),
@@ -238,8 +240,7 @@ fn wait_of(
         object: if kind == WaitKind::Sleep { NONE } else { object },
         mutex,
         holder_tid: owner(kind, call, object),
-        // A signal ended it; whose is found later.
-        doubts: u64::from(is_interrupted(call)) << Doubt::NoWaker as u64,
+        doubts: doubts.0,
         ..WaitSpan::default()
     };
     let asked = outer.map_or(call.start, |outer| outer.start);

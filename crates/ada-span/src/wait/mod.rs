@@ -134,6 +134,8 @@ word_enum! {
         UnknownObject = 8, "unknown_object";
         /// Somebody who is not recorded may have ended it.
         OutsideWaker = 9, "outside_waker";
+        /// What a ring was asked to do lies in memory that the program shares with the kernel, and is not read.
+        UnreadRing = 10, "unread_ring";
     }
 }
 
