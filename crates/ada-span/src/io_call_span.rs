@@ -70,10 +70,8 @@ impl IoCallSpan {
     /// The descriptor that it uses.
     pub(crate) fn used(&self) -> Option<u32> {
         match self.what() {
-            IoCall::Read
-            | IoCall::Receive
-            | IoCall::Write
-            | IoCall::Accept
+            what if what.takes() || what.gives() => Some(self.descriptor()),
+            IoCall::Accept
             | IoCall::Connect
             | IoCall::Close
             | IoCall::Shutdown
@@ -103,6 +101,21 @@ impl IoCallSpan {
     pub(crate) fn bytes(&self) -> Option<u64> {
         // -1 is a failure.
         self.result.map(|result| u64::try_from(result as i64).unwrap_or(0))
+    }
+
+    /// Whether it has taken or given something, be it empty.
+    pub(crate) fn bytes_moved(&self) -> bool {
+        self.result.is_some_and(|result| result as i64 >= 0)
+    }
+
+    /// Whether what it reads stays there.
+    pub(crate) fn peeks(&self) -> bool {
+        const PEEK: u64 = 2;
+        match self.what() {
+            IoCall::Receive | IoCall::ReceiveFrom => self.arguments[3] & PEEK != 0,
+            IoCall::ReceiveMessage => self.arguments[2] & PEEK != 0,
+            _ => false,
+        }
     }
 
     /// The two descriptors that it has made.

@@ -7,6 +7,7 @@ use crate::bytes::{Decoder, Encoder};
 use crate::detail::EventDetail;
 use crate::io_call_span::IoCallSpan;
 use crate::role::IoCall;
+use crate::socket_address::socket_address;
 use crate::thread_index::ThreadIndex;
 use crate::word_struct::word_struct;
 
@@ -24,6 +25,19 @@ pub struct IoCalls {
     pub known_until: Option<TraceNanos>,
     /// What was ready when calls came back, by thread and call.
     pub ready: Vec<ReadyDescriptor>,
+    /// Addresses that something was sent to, or came from, by thread and call.
+    pub addresses: Vec<CallAddress>,
+}
+
+/// The address that a call sent something to, or got something from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallAddress {
+    /// The thread.
+    pub thread: ThreadIndex,
+    /// The call's opening event.
+    pub seq: EventSeq,
+    /// As people write it.
+    pub address: String,
 }
 
 word_struct! {
@@ -52,6 +66,10 @@ impl IoCalls {
             return;
         }
         if let Some(back) = back {
+            let comes = matches!(call.what(), IoCall::ReceiveFrom | IoCall::ReceiveMessage) && call.bytes_moved();
+            if comes {
+                self.note_address(&call, &back.words);
+            }
             let ready = ready_of(&call, &back.words);
             let count = ready.len();
             let row = |(descriptor, events)| ReadyDescriptor {
@@ -69,6 +87,15 @@ impl IoCalls {
         self.calls.push(call);
     }
 
+    /// Notes the address that was read of a call, which comes first.
+    pub(crate) fn note_address(&mut self, call: &IoCallSpan, words: &[u64]) {
+        if self.addresses.len() < MOST_CALLS
+            && let Some(address) = socket_address(words)
+        {
+            self.addresses.push(CallAddress { thread: call.thread, seq: call.seq, address });
+        }
+    }
+
     /// Registers of a call were not kept.
     pub(crate) fn lose(&mut self, what: IoCall, time: TraceNanos) {
         // Who only asks changes nothing.
@@ -82,6 +109,7 @@ impl IoCalls {
     pub(crate) fn join(&mut self, part: Self) {
         self.calls.extend(part.calls);
         self.ready.extend(part.ready);
+        self.addresses.extend(part.addresses);
         self.left_out += part.left_out;
         self.known_until = self.known_until.into_iter().chain(part.known_until).min();
     }
@@ -89,6 +117,7 @@ impl IoCalls {
     pub(crate) fn sort(&mut self) {
         self.calls.sort_unstable_by_key(|call| (call.start, call.thread, call.seq));
         self.ready.sort_by_key(|it| (it.thread, it.seq));
+        self.addresses.sort_by_key(|it| (it.thread, it.seq));
     }
 
     /// What was ready when a call came back.
@@ -99,11 +128,20 @@ impl IoCalls {
         &self.ready[first..first + count]
     }
 
+    /// The address that a call sent something to, or got something from.
+    pub(crate) fn address_of(&self, call: &IoCallSpan) -> Option<&str> {
+        let found = self.addresses.binary_search_by_key(&(call.thread, call.seq), |it| (it.thread, it.seq));
+        found.ok().map(|at| self.addresses[at].address.as_str())
+    }
+
     pub(crate) fn encode(&self, out: &mut Encoder) {
         out.list(&self.calls, |out, it| it.encode(out));
         out.u64(self.left_out);
         out.u64(self.known_until.map_or(NONE, |time| time.0));
         out.list(&self.ready, |out, it| it.encode(out));
+        out.list(&self.addresses, |out, it| {
+            out.u32(it.thread.0).u64(it.seq.0).text(&it.address);
+        });
     }
 
     pub(crate) fn decode(from: &mut Decoder<'_>) -> Option<Self> {
@@ -112,12 +150,20 @@ impl IoCalls {
             left_out: from.u64()?,
             known_until: Some(from.u64()?).filter(|time| *time != NONE).map(TraceNanos),
             ready: from.list(ReadyDescriptor::decode)?,
+            addresses: from.list(|from| {
+                Some(CallAddress {
+                    thread: ThreadIndex(from.u32()?),
+                    seq: EventSeq(from.u64()?),
+                    address: from.text()?,
+                })
+            })?,
         })
     }
 
     pub(crate) fn is_consistent(&self, threads: usize) -> bool {
         self.calls.iter().all(|it| it.thread.as_usize() < threads)
             && self.ready.iter().all(|it| it.thread.as_usize() < threads)
+            && self.addresses.iter().all(|it| it.thread.as_usize() < threads)
     }
 }
 

@@ -32,6 +32,7 @@ pub mod pthread;
 mod replay;
 mod role;
 mod session;
+mod socket_address;
 mod source;
 pub mod state;
 mod swift;
@@ -52,7 +53,7 @@ pub use function_stats::FunctionStats;
 pub use function_traits::{FunctionTrait, FunctionTraits};
 pub use histogram::Histogram;
 pub use io_call_span::IoCallSpan;
-pub use io_calls::{IoCalls, ReadyDescriptor};
+pub use io_calls::{CallAddress, IoCalls, ReadyDescriptor};
 pub use open_chains::{OpenCall, OpenChains};
 pub use outcome::{Outcome, Reason, Status};
 pub use replay::{

@@ -19,6 +19,8 @@ mod endings;
 mod goroutines;
 #[path = "spans/io_waits.rs"]
 mod io_waits;
+#[path = "spans/letters.rs"]
+mod letters;
 #[path = "spans/recording.rs"]
 mod recording;
 #[path = "spans/several.rs"]

@@ -60,8 +60,8 @@ impl Use {
             _ => 0,
         };
         let is_pair = matches!(prototype.name.as_str(), "pipe" | "pipe2" | "socketpair");
-        // A socket is another one once it is connected: it is looked at when it is used.
-        let (is_new, connects) = (prototype.name == "socket", prototype.name == "connect");
+        // A socket is another one once it is connected or has an address: it is looked at when it is used.
+        let (is_new, connects) = (prototype.name == "socket", matches!(prototype.name.as_str(), "connect" | "bind"));
         let closes = if connects { 1 } else { closes };
         Self { argument, closes, result: is_descriptor(&prototype.result) && !is_new, is_pair, is_by_number: false }
     }

@@ -81,9 +81,7 @@ impl DescriptorRecorder {
             waiting.extend(sockets.into_iter().map(|(number, mut seen)| {
                 if let Some(facts) = known.get(&number) {
                     seen.form = facts.form.to_owned();
-                    if let Some((local, remote)) = facts.addresses {
-                        (seen.local, seen.remote) = (local.to_string(), remote.to_string());
-                    }
+                    (seen.local, seen.remote) = (facts.local.clone(), facts.remote.clone());
                     seen.peer = facts.peer.map(|peer| format!("socket:[{peer}]")).unwrap_or_default();
                 }
                 seen

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use ada_event::{EventSeq, ProcessId, TraceNanos};
 
 use super::finder::{Finder, IoWait, IoWaker, piece};
+use super::letters::Letters;
 use super::objects::{Object, ObjectKind, Objects};
 use super::process_io::ProcessIo;
 use super::several::{descriptors_of, name_several};
@@ -38,6 +39,7 @@ pub fn correlate(processes: &[ProcessIo<'_>]) -> SessionIo {
         objects,
         streams: BTreeMap::new(),
         connects: HashMap::new(),
+        letters: Letters::default(),
         controls: vec![Vec::new(); processes.len()],
         listeners: HashSet::new(),
         known_until: processes.iter().map(|process| process.known_until.unwrap_or_default()).min().unwrap_or_default(),
@@ -63,17 +65,22 @@ impl Finder<'_> {
             }
         }
         self.streams.values_mut().for_each(Stream::finish);
+        self.letters.deliver(&self.objects);
     }
 
     fn add(&mut self, place: CallPlace, call: &IoCallSpan) {
-        /// Of `recv`: what is read stays there.
-        const PEEK: u64 = 2;
         let table = &self.tables[place.process];
         let own = table.object(table.place(call.descriptor(), call.start));
         match call.what() {
-            IoCall::Receive if call.arguments[3] & PEEK != 0 => {}
-            IoCall::Read | IoCall::Receive => {
+            _ if call.peeks() => {}
+            what if what.takes() => {
                 let Some(object) = own else { return };
+                if self.is_mailbox(object) {
+                    let from = self.processes[place.process].io.address_of(call).map(str::to_owned);
+                    let remote = || Some(self.object(object).remote.clone()).filter(|it| !it.is_empty());
+                    let from = from.or_else(remote);
+                    return self.letters.take(object, from, piece(place, call, u64::from(call.bytes_moved())));
+                }
                 let bytes = self.bytes(object, call);
                 let is_counter = self.object(object).kind == ObjectKind::Counter;
                 let has_slept =
@@ -84,7 +91,10 @@ impl Finder<'_> {
                     None => stream.lose_count(call.start),
                 }
             }
-            IoCall::Write => {
+            what if what.gives() => {
+                if let Some((from, to)) = own.and_then(|own| Some((own, self.addressee(own, place, call)?))) {
+                    return self.letters.send(from, to, piece(place, call, u64::from(call.bytes_moved())));
+                }
                 let Some((object, to)) = own.and_then(|own| Some((own, self.reader_of(own)?))) else { return };
                 let bytes = self.bytes(object, call);
                 let stream = self.streams.entry(to).or_default();
@@ -221,8 +231,11 @@ impl Finder<'_> {
             IoCall::WaitChild => {
                 return found(self.child(call), doubts);
             }
-            IoCall::Read | IoCall::Receive => object.map(|object| self.read_from(object, place, call)),
-            IoCall::Write => object.and_then(|object| self.room_made(object, place, call)),
+            what if what.takes() => object.map(|object| match self.is_mailbox(object) {
+                true => self.received(object, place, call),
+                false => self.read_from(object, place, call),
+            }),
+            what if what.gives() => object.and_then(|object| self.room_made(object, place, call)),
             IoCall::Accept => object.map(|_| self.accepted(place, call)),
             IoCall::Poll | IoCall::Select if !ready.is_empty() => Some(self.several_ready(ready, place, call)),
             IoCall::Poll if call.small_result() > Some(0) => object.map(|it| self.became_readable(it, place, call)),

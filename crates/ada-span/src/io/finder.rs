@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ada_event::{EventSeq, TraceNanos};
 
+use super::letters::Letters;
 use super::objects::Objects;
 use super::process_io::ProcessIo;
 use super::streams::{CallPlace, Piece, Stream};
@@ -49,6 +50,8 @@ pub(super) struct Finder<'a> {
     pub(super) objects: Objects,
     /// By the object that is read from.
     pub(super) streams: BTreeMap<ObjectIndex, Stream>,
+    /// Datagrams that were sent to addresses.
+    pub(super) letters: Letters,
     /// The calls that connected sockets.
     pub(super) connects: HashMap<ObjectIndex, CallPlace>,
     /// Calls that say what sets of descriptors are about, by process.

@@ -7,6 +7,7 @@
 
 mod correlate;
 mod finder;
+mod letters;
 mod objects;
 mod process_io;
 mod readiness;

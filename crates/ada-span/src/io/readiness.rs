@@ -42,6 +42,10 @@ impl Finder<'_> {
         if let Some(accepted) = self.next_accept(object, place, call) {
             return accepted;
         }
+        if self.is_mailbox(object) {
+            // What was taken later may be another one.
+            return (self.letters.sent_meanwhile(object, call.start, call.end), false);
+        }
         let Some(stream) = self.streams.get(&object) else { return (Source::Unexplained, false) };
         let source = match self.object(object).kind {
             ObjectKind::Counter => self.counted(object, stream.source_of_counting(call.start, call.end)),

@@ -55,17 +55,35 @@ word_enum! {
         Select = 23, "select";
         /// Waits for a ring that the kernel completes what was asked for in.
         Ring = 24, "io_uring_enter";
+        /// Sends something to an address, which may be among what was read.
+        SendTo = 25, "sendto";
+        /// Takes what was sent, and who sent it; the flags are its fourth argument.
+        ReceiveFrom = 26, "recvfrom";
+        /// The same, with the flags in its third argument.
+        ReceiveMessage = 27, "recvmsg";
     }
 }
 
 impl IoCall {
+    /// Whether it takes what was given.
+    pub(crate) const fn takes(self) -> bool {
+        matches!(self, Self::Read | Self::Receive | Self::ReceiveFrom | Self::ReceiveMessage)
+    }
+
+    /// Whether it gives something to others.
+    pub(crate) const fn gives(self) -> bool {
+        matches!(self, Self::Write | Self::SendTo)
+    }
+
     /// By what linkers call the function, without what glibc's internal names have before them; and whether it may wait.
     pub(super) fn of(name: &str) -> Option<(Self, bool)> {
         Some(match name {
             "read" | "readv" => (Self::Read, true),
-            "recv" | "recvfrom" => (Self::Receive, true),
-            "recvmsg" => (Self::Read, true),
-            "write" | "writev" | "send" | "sendto" | "sendmsg" | "sendfile" | "sendfile64" => (Self::Write, true),
+            "recv" => (Self::Receive, true),
+            "recvfrom" => (Self::ReceiveFrom, true),
+            "recvmsg" => (Self::ReceiveMessage, true),
+            "write" | "writev" | "send" | "sendfile" | "sendfile64" => (Self::Write, true),
+            "sendto" | "sendmsg" => (Self::SendTo, true),
             "accept" | "accept4" => (Self::Accept, true),
             "connect" => (Self::Connect, true),
             "epoll_wait" | "epoll_pwait" => (Self::EpollWait, true),

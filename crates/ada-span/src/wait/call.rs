@@ -228,6 +228,9 @@ impl SyncCalls {
             }
             _ => {}
         }
+        if let Some((sent, detail)) = io.as_ref().filter(|it| it.what() == IoCall::SendTo).zip(detail) {
+            self.io.note_address(sent, &detail.words);
+        }
         if let Some(exit) = io.filter(|it| it.what() == IoCall::Exit) {
             // It does not come back.
             self.io.keep(exit, None);
