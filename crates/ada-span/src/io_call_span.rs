@@ -57,6 +57,12 @@ impl IoCallSpan {
         })
     }
 
+    /// A call that runs another program: no address stands for what it did.
+    pub(crate) fn of_exec(thread: ThreadIndex, seq: EventSeq, start: TraceNanos) -> Self {
+        let (what, arguments) = (IoCall::Unmap as u64, [0, u64::MAX, 0, 0]);
+        Self { thread, seq, outer_seq: seq, start, end: start, what, arguments, word: NONE, result: Some(0) }
+    }
+
     /// What it does.
     pub fn what(&self) -> IoCall {
         IoCall::from_number(self.what).unwrap_or(IoCall::Other)

@@ -23,6 +23,8 @@ pub struct IoCalls {
     pub left_out: u64,
     /// When registers of a call that moves bytes, or makes or closes a descriptor, were first not kept, because there were too many.
     pub known_until: Option<TraceNanos>,
+    /// Until when all calls are known that make addresses stand for something else.
+    pub memory_known_until: Option<TraceNanos>,
     /// What was ready when calls came back, by thread and call.
     pub ready: Vec<ReadyDescriptor>,
     /// Addresses that something was sent to, or came from, by thread and call.
@@ -61,6 +63,11 @@ pub(crate) const WRITABLE: u64 = 4;
 
 impl IoCalls {
     pub(crate) fn keep(&mut self, call: IoCallSpan, back: Option<&EventDetail>) {
+        /// At this very address, whatever is there.
+        const FIXED: u64 = 0x10;
+        if call.what() == IoCall::Map && call.arguments[3] & FIXED == 0 {
+            return;
+        }
         if self.calls.len() >= MOST_CALLS {
             self.left_out += 1;
             return;
@@ -101,7 +108,9 @@ impl IoCalls {
         // Who only asks changes nothing.
         let changes =
             !matches!(what, IoCall::Poll | IoCall::Select | IoCall::EpollWait | IoCall::WaitChild | IoCall::Ring);
-        if changes {
+        if matches!(what, IoCall::Unmap | IoCall::Map) {
+            self.memory_known_until = self.memory_known_until.into_iter().chain([time]).min();
+        } else if changes {
             self.known_until = self.known_until.into_iter().chain([time]).min();
         }
     }
@@ -112,6 +121,7 @@ impl IoCalls {
         self.addresses.extend(part.addresses);
         self.left_out += part.left_out;
         self.known_until = self.known_until.into_iter().chain(part.known_until).min();
+        self.memory_known_until = self.memory_known_until.into_iter().chain(part.memory_known_until).min();
     }
 
     pub(crate) fn sort(&mut self) {
@@ -137,7 +147,9 @@ impl IoCalls {
     pub(crate) fn encode(&self, out: &mut Encoder) {
         out.list(&self.calls, |out, it| it.encode(out));
         out.u64(self.left_out);
-        out.u64(self.known_until.map_or(NONE, |time| time.0));
+        for time in [self.known_until, self.memory_known_until] {
+            out.u64(time.map_or(NONE, |time| time.0));
+        }
         out.list(&self.ready, |out, it| it.encode(out));
         out.list(&self.addresses, |out, it| {
             out.u32(it.thread.0).u64(it.seq.0).text(&it.address);
@@ -145,10 +157,12 @@ impl IoCalls {
     }
 
     pub(crate) fn decode(from: &mut Decoder<'_>) -> Option<Self> {
+        let time = |word: u64| Some(word).filter(|time| *time != NONE).map(TraceNanos);
         Some(Self {
             calls: from.list(IoCallSpan::decode)?,
             left_out: from.u64()?,
-            known_until: Some(from.u64()?).filter(|time| *time != NONE).map(TraceNanos),
+            known_until: time(from.u64()?),
+            memory_known_until: time(from.u64()?),
             ready: from.list(ReadyDescriptor::decode)?,
             addresses: from.list(|from| {
                 Some(CallAddress {

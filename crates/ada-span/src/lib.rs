@@ -32,6 +32,7 @@ pub mod pthread;
 mod replay;
 mod role;
 mod session;
+pub mod shared;
 mod socket_address;
 mod source;
 pub mod state;

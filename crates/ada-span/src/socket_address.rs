@@ -29,7 +29,7 @@ pub(crate) fn socket_address(words: &[u64]) -> Option<String> {
 /// `unix:` and a path, or `@` and a name that is no path. A socket without an address has none.
 fn unix_address(bytes: &[u8]) -> Option<String> {
     match bytes.split_first()? {
-        (0, name) if name.is_empty() => None,
+        (0, []) => None,
         (0, name) => Some(format!("unix:@{}", name.escape_ascii())),
         _ => {
             let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());

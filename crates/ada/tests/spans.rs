@@ -25,6 +25,8 @@ mod letters;
 mod recording;
 #[path = "spans/several.rs"]
 mod several;
+#[path = "spans/shared_waits.rs"]
+mod shared_waits;
 #[path = "spans/source_lines.rs"]
 mod source_lines;
 #[path = "spans/states.rs"]

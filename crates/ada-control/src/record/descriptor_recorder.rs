@@ -10,7 +10,8 @@ use ada_format::atf::{SeenDescriptor, append_descriptors, trim_descriptors};
 use ada_process::procfs::OpenDescriptor;
 use ada_process::{Clock, SocketPeers};
 
-use crate::drain::UsedDescriptor;
+use super::memory_recorder::MemoryRecorder;
+use crate::drain::{Used, UsedThing};
 use crate::tracked::Programs;
 
 /// What is kept of a process that has no folder yet, and may never get one.
@@ -19,7 +20,8 @@ const MOST_WAITING: usize = 1 << 12;
 /// Looks at descriptors that are asked for.
 pub(super) struct DescriptorRecorder {
     session: PathBuf,
-    asked: Receiver<UsedDescriptor>,
+    asked: Receiver<Used>,
+    memory: MemoryRecorder,
     peers: SocketPeers,
     waiting: HashMap<ProcessId, Vec<SeenDescriptor>>,
     /// How many bytes a process may have, if only the newest part is kept.
@@ -28,11 +30,12 @@ pub(super) struct DescriptorRecorder {
 
 impl DescriptorRecorder {
     /// `ring` where only so many bytes are kept.
-    pub(super) fn new(session: PathBuf, asked: Receiver<UsedDescriptor>, ring: Option<u64>) -> Self {
+    pub(super) fn new(session: PathBuf, asked: Receiver<Used>, ring: Option<u64>) -> Self {
         /// What is told of descriptors has this part of a ring, for each process.
         const PART: u64 = 64;
         let most_bytes = ring.map(|bytes| bytes / PART);
-        Self { session, asked, peers: SocketPeers::open(), waiting: HashMap::new(), most_bytes }
+        let memory = MemoryRecorder::default();
+        Self { session, asked, memory, peers: SocketPeers::open(), waiting: HashMap::new(), most_bytes }
     }
 
     /// Looks until nothing more is to come.
@@ -47,6 +50,7 @@ impl DescriptorRecorder {
             }
             // What cannot be written is not known later, and nothing else depends on it.
             self.write();
+            self.memory.write(&self.session);
             if has_ended {
                 return;
             }
@@ -54,9 +58,20 @@ impl DescriptorRecorder {
     }
 
     /// Looks at one, and at all others that are asked for by now.
-    fn look(&mut self, clock: Clock, first: UsedDescriptor) {
+    fn look(&mut self, clock: Clock, first: Used) {
         let mut sockets: HashMap<ProcessId, Vec<(u64, SeenDescriptor)>> = HashMap::new();
-        for UsedDescriptor { pid, descriptor } in std::iter::once(first).chain(self.asked.try_iter()) {
+        for Used { pid, what } in std::iter::once(first).chain(self.asked.try_iter()) {
+            let descriptor = match what {
+                UsedThing::Descriptor(descriptor) => descriptor,
+                UsedThing::Lock(address) => {
+                    self.memory.look(clock, pid, address);
+                    continue;
+                }
+                UsedThing::Unmapped(start, length) => {
+                    self.memory.forget(pid, start, length);
+                    continue;
+                }
+            };
             let from = clock.now();
             let Some(open) = OpenDescriptor::read(pid, descriptor) else { continue };
             let access = [(open.access.reads, "r"), (open.access.writes, "w")];

@@ -8,6 +8,7 @@ mod final_manifests;
 mod finish;
 mod known_clock;
 mod manifest;
+mod memory_recorder;
 mod recording;
 mod recording_threads;
 mod report;

@@ -30,6 +30,7 @@ mod preamble;
 mod recording;
 mod schedule;
 mod session;
+mod shared_memory;
 mod store;
 
 pub use beside::copy_beside;
@@ -58,4 +59,5 @@ pub use session::{
     Events, Finding, HeldRecord, HeldRecords, PieceReader, Problem, Process, Session, ThreadDetail, ThreadEvents,
     ThreadTrace,
 };
+pub use shared_memory::{SeenMemory, append_shared_memory, parse_shared_memory, read_shared_memory};
 pub use store::Store;

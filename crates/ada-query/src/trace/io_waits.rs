@@ -12,10 +12,12 @@ use ada_span::{NONE, ThreadIndex};
 use super::Trace;
 use super::process::TraceProcess;
 use super::reference::Target;
+use super::shared_waits;
 
 /// Finds who ended the waits of a session's processes, the first of which has this place among those of all sessions.
 pub(super) fn resolve(processes: &mut [TraceProcess], first: usize, session: &Session) {
     find_wakers(processes, first, session);
+    shared_waits::resolve(processes, first, session);
     for process in processes {
         let waits = process.tables.meta().waits.iter();
         let mut is_one = waits.map(|wait| !is_only_slow(process, wait)).collect::<Vec<bool>>().into_iter();
@@ -94,7 +96,7 @@ fn has_slept(process: &TraceProcess, thread: ThreadIndex, start: TraceNanos, end
 }
 
 /// Whether all calls of a process are recorded.
-fn is_complete(manifest: &Manifest) -> bool {
+pub(super) fn is_complete(manifest: &Manifest) -> bool {
     let has_drops = manifest.drops.iter().any(|drops| drops.count > 0);
     !manifest.attached && !has_drops && manifest.ring.is_none() && manifest.switches.is_empty()
 }
@@ -111,7 +113,23 @@ pub struct RemoteWaker<'a> {
     pub span: Option<String>,
 }
 
+/// Who held what a wait was for, in another process.
+pub struct RemoteHolder<'a> {
+    /// That process.
+    pub process: &'a TraceProcess,
+    /// The call that took it, where it is known.
+    pub span: Option<String>,
+}
+
 impl Trace {
+    /// Who held what was waited for, where that is a thread of another process.
+    pub fn remote_holder(&self, wait: &WaitSpan) -> Option<RemoteHolder<'_>> {
+        let process = self.processes.get(usize::try_from(wait.holder_process?).ok()?)?;
+        let thread_id = process.thread_id(wait.remote_holder?);
+        let span = wait.hold_seq.map(|seq| process.refer(Target::Frame(thread_id, seq)));
+        Some(RemoteHolder { process, span })
+    }
+
     /// Who ended a wait, where that is a thread of another process.
     pub fn remote_waker(&self, wait: &WaitSpan) -> Option<RemoteWaker<'_>> {
         let process = self.processes.get(usize::try_from(wait.remote_process?).ok()?)?;

@@ -61,6 +61,10 @@ word_enum! {
         ReceiveFrom = 26, "recvfrom";
         /// The same, with the flags in its third argument.
         ReceiveMessage = 27, "recvmsg";
+        /// Makes addresses stand for nothing, or for something else: the first, and how many.
+        Unmap = 28, "munmap";
+        /// The same, if its flags, the fourth argument, say so.
+        Map = 29, "mmap";
     }
 }
 
@@ -109,6 +113,8 @@ impl IoCall {
             "dup" => (Self::Duplicate, false),
             "dup2" | "dup3" => (Self::DuplicateTo, false),
             "epoll_ctl" => (Self::EpollControl, false),
+            "munmap" | "mremap" => (Self::Unmap, false),
+            "mmap" | "mmap64" => (Self::Map, false),
             "exit" => (Self::Exit, false),
             "kill" | "sigqueue" => (Self::Kill, false),
             "pthread_kill" => (Self::ThreadKill, false),

@@ -14,6 +14,7 @@ use crate::io_calls::IoCalls;
 use crate::outcome::Status;
 use crate::pthread::{FailedCreation, PthreadSpan};
 use crate::replay::ThreadFacts;
+use crate::shared::SharedCalls;
 use crate::task::{ExecutorEntry, Suspension, TaskHop, TaskRun, TaskSpan};
 use crate::thread_index::ThreadIndex;
 use crate::wait::{HoldSpan, WaitSpan};
@@ -71,6 +72,8 @@ pub struct Meta {
     pub holds: Vec<HoldSpan>,
     /// Calls of input and output.
     pub io: IoCalls,
+    /// Waits for what other processes may have too, and calls that end such waits.
+    pub shared: SharedCalls,
 }
 
 /// A thread in the tables.
@@ -165,6 +168,7 @@ impl Meta {
         out.u64(self.waits_left_out);
         out.list(&self.holds, |out, it| it.encode(out));
         self.io.encode(&mut out);
+        self.shared.encode(&mut out);
         let crc = crc32fast::hash(&out.0);
         out.u32(crc);
         out.0
@@ -225,6 +229,7 @@ impl Meta {
             waits_left_out: from.u64()?,
             holds: from.list(HoldSpan::decode)?,
             io: IoCalls::decode(&mut from)?,
+            shared: SharedCalls::decode(&mut from)?,
         };
         (from.0.is_empty() && meta.is_consistent()).then_some(meta)
     }
@@ -246,6 +251,7 @@ impl Meta {
             && self.waits.iter().all(|it| it.is_consistent(threads))
             && self.holds.iter().all(|it| it.is_consistent(threads))
             && self.io.is_consistent(threads)
+            && self.shared.is_consistent(threads)
             && self.is_concurrency_consistent()
     }
 

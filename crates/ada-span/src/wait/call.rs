@@ -154,6 +154,10 @@ impl SyncCalls {
             open.in_seq = opened.seq;
             self.open.push(open);
         }
+        if opened.role == Role::Exec && opened.is_frame {
+            // Everything is another thing then.
+            self.io.keep(IoCallSpan::of_exec(thread, opened.seq, opened.start), None);
+        }
         let is_of_interest = matches!(opened.role, Role::Sync(_) | Role::ThreadJoin | Role::ThreadJoinInt);
         if !is_of_interest || !opened.is_frame {
             return;

@@ -1,6 +1,7 @@
 //! Makes waits of the calls: finds who held what was waited for, and who ended each wait.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 
@@ -17,6 +18,7 @@ use crate::outcome::{Reason, Status};
 use crate::pthread::{PthreadSpan, ThreadEnd};
 use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::role::{IoCall, Role, SyncCall};
+use crate::shared::{Looks, SharedCalls, SharedWait};
 use crate::thread_index::ThreadIndex;
 
 /// More waits than this are not kept.
@@ -39,6 +41,8 @@ pub(crate) struct Known<'a> {
     pub(crate) losses: &'a [Loss],
     /// Whether every lock that is let go of is recorded.
     pub(crate) sees_unlocks: bool,
+    /// Addresses with locks that were looked at, and whether other processes have them too.
+    pub(crate) shared_memory: &'a [(Range<u64>, bool)],
     pub(crate) options: &'a ReplayOptions,
 }
 
@@ -53,6 +57,8 @@ pub(crate) struct Waits {
     pub(crate) holds: Vec<HoldSpan>,
     /// Calls of input and output.
     pub(crate) io: IoCalls,
+    /// What is about memory that other processes have too.
+    pub(crate) shared: SharedCalls,
 }
 
 /// Makes the waits, and finds who held what.
@@ -73,6 +79,9 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     if known.sees_unlocks {
         steps.values_mut().for_each(|steps| show_locks(steps));
     }
+    let looks = Looks::of(known.shared_memory, &io);
+    let wakes = calls.iter().filter_map(wake_of);
+    let mut shared = SharedCalls::of_wakes(wakes, &looks);
     let (wakes, woken_times) = (wakes_of(&calls), woken_times(&calls));
     let mut waits: Vec<Found> = calls.iter().filter_map(|call| wait_of(call, &woken_times, &wakes)).collect();
     for found in waits.iter_mut().filter(|found| found.wait.is_open()) {
@@ -97,6 +106,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     for at in order {
         correlator.find_waker(&mut waits[at]);
     }
+    shared.waits = waits.iter().filter(|found| looks.is_shared(found.wait.object)).map(Found::shared).collect();
     let mut waits: Vec<WaitSpan> = waits.into_iter().map(|found| found.wait).collect();
     let mut holds = Vec::new();
     if known.sees_unlocks {
@@ -111,7 +121,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
         let readers = Readers::of(&holds);
         waits.iter_mut().for_each(|wait| readers.find_holder(wait));
     }
-    Waits { waits, left_out: left_out as u64, holds, io }
+    Waits { waits, left_out: left_out as u64, holds, io, shared }
 }
 
 /// A wait that was found.
@@ -128,25 +138,42 @@ struct Found {
     is_writer: bool,
 }
 
+impl Found {
+    /// What is needed to find who ended it in another process.
+    fn shared(&self) -> SharedWait {
+        let Self { wait, asked, woken, has_given_up, .. } = self;
+        SharedWait {
+            thread: wait.thread,
+            seq: wait.seq,
+            start: wait.start,
+            asked: *asked,
+            woken: *woken,
+            has_given_up: u64::from(*has_given_up),
+        }
+    }
+}
+
 /// The calls that end waits.
 fn wakes_of(calls: &[ObservedCall]) -> Wakes {
     let mut wakes = Wakes::default();
-    for call in calls {
-        let room = match call.call {
-            SyncCall::Signal | SyncCall::Post | SyncCall::FutexWake => 1,
-            SyncCall::Broadcast | SyncCall::Barrier | SyncCall::ReadWriteUnlock => u64::MAX,
-            SyncCall::System if is_wake(call.arguments[1]) => call.arguments[2],
-            _ => continue,
-        };
-        let (seq, start) = call.outer.map_or((call.seq, call.start), |outer| (outer.seq, outer.start));
-        // What a wait for a condition lets go of is let go of at its beginning.
-        let is_within = call.outer.is_none_or(|outer| outer.start <= call.start);
-        if is_within && call.arguments[0] != NONE {
-            wakes.add(call.arguments[0], Wake { thread: call.thread, seq, start, end: call.end, room });
-        }
-    }
+    calls.iter().filter_map(wake_of).for_each(|(object, wake)| wakes.add(object, wake));
     wakes.sort();
     wakes
+}
+
+/// What a call wakes others of, if it does.
+fn wake_of(call: &ObservedCall) -> Option<(u64, Wake)> {
+    let room = match call.call {
+        SyncCall::Signal | SyncCall::Post | SyncCall::FutexWake => 1,
+        SyncCall::Broadcast | SyncCall::Barrier | SyncCall::ReadWriteUnlock => u64::MAX,
+        SyncCall::System if is_wake(call.arguments[1]) => call.arguments[2],
+        _ => return None,
+    };
+    let (seq, start) = call.outer.map_or((call.seq, call.start), |outer| (outer.seq, outer.start));
+    // What a wait for a condition lets go of is let go of at its beginning.
+    let is_within = call.outer.is_none_or(|outer| outer.start <= call.start);
+    let wake = Wake { thread: call.thread, seq, start, end: call.end, room };
+    (is_within && call.arguments[0] != NONE).then_some((call.arguments[0], wake))
 }
 
 /// Of the kernel's commands for futexes.

@@ -8,6 +8,8 @@ mod holds;
 mod readers;
 mod wakes;
 
+pub(crate) use wakes::{Wake, Wakes, WokenBy};
+
 pub(crate) use call::{SyncCalls, has_contention};
 pub(crate) use correlate::{Known, Waits, correlate};
 pub(crate) use dispatched::name_dispatched;
@@ -61,6 +63,12 @@ word_struct! {
         pub remote_process: Option<u64>,
         /// The thread.
         pub remote_waker: Option<ThreadIndex>,
+        /// Of a holder in another process, the same.
+        pub holder_process: Option<u64>,
+        /// The thread.
+        pub remote_holder: Option<ThreadIndex>,
+        /// What an object in shared memory is called, by its number among all names of the session.
+        pub shared_object: Option<u64>,
         /// Of a task's wait, its place in [`crate::table::Meta::suspensions`]: the thread only ran the task before. Answers list such
         /// waits beside those of threads; tables of waits have none.
         pub suspension: Option<u64>,
