@@ -21,6 +21,8 @@ mod goroutines;
 mod io_waits;
 #[path = "spans/letters.rs"]
 mod letters;
+#[path = "spans/priorities.rs"]
+mod priorities;
 #[path = "spans/recording.rs"]
 mod recording;
 #[path = "spans/several.rs"]

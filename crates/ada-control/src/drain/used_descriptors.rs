@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::SyncSender;
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, ThreadId};
 use ada_ring::RawRecord;
 use ada_ring::record::RecordKind;
 use ada_value::{Prototype, Style, Type, is_c_library};
@@ -30,6 +30,8 @@ pub(crate) enum UsedThing {
     Descriptor(u32),
     /// The address of a lock that somebody waits for, or lets go of while others wait.
     Lock(u64),
+    /// A thread that waits for a lock, or has others wait.
+    Thread(ThreadId),
     /// Nothing: from this address on, so many bytes are something else now.
     Unmapped(u64, u64),
 }
@@ -44,6 +46,8 @@ pub(crate) struct UsedDescriptors {
     to: SyncSender<Used>,
     /// The pages with locks that were told of last, so that each is told of once while others are not.
     pages: LastPages,
+    /// When threads that wait for locks were last told of, in ticks.
+    threads: HashMap<(ProcessId, ThreadId), u64>,
 }
 
 /// The last pages of locks, by process.
@@ -138,7 +142,14 @@ impl Use {
 
 impl UsedDescriptors {
     pub(crate) fn new(to: SyncSender<Used>) -> Self {
-        Self { functions: ByNumber::default(), modules: 0, asked: HashMap::new(), to, pages: LastPages::default() }
+        Self {
+            functions: ByNumber::default(),
+            modules: 0,
+            asked: HashMap::new(),
+            to,
+            pages: LastPages::default(),
+            threads: HashMap::new(),
+        }
     }
 
     /// Takes up modules that are new. `modules` only ever grows.
@@ -167,7 +178,12 @@ impl UsedDescriptors {
     }
 
     /// Asks for what the calls of a batch use.
-    pub(super) fn batch(&mut self, pid: ProcessId, batch: &[RawRecord], details: &mut ThreadDetails) {
+    pub(super) fn batch(
+        &mut self,
+        (pid, tid): (ProcessId, ThreadId),
+        batch: &[RawRecord],
+        details: &mut ThreadDetails,
+    ) {
         for record in batch.iter().filter(|record| record.is_probed()) {
             let used = self.functions.get(record.function);
             if used == Use::default() {
@@ -182,6 +198,9 @@ impl UsedDescriptors {
                     let second = captured.argument(1).unwrap_or(0);
                     let is_futex = used.is_by_number && first == FUTEX;
                     let fixes = captured.argument(3).is_some_and(|flags| flags & MAP_FIXED != 0);
+                    if used.memory == MemoryUse::Lock {
+                        self.waited(pid, tid, record.tsc);
+                    }
                     match used.memory {
                         MemoryUse::Lock => self.locked(pid, first),
                         _ if is_futex => self.locked(pid, second),
@@ -225,6 +244,21 @@ impl UsedDescriptors {
     fn locked(&mut self, pid: ProcessId, address: u64) {
         if self.pages.is_new(pid, address) {
             let _ = self.to.try_send(Used { pid, what: UsedThing::Lock(address) });
+        }
+    }
+
+    fn waited(&mut self, pid: ProcessId, tid: ThreadId, tsc: u64) {
+        /// Ticks in which a thread is told of once.
+        const LATELY: u64 = 1 << 24;
+        /// Threads that are remembered.
+        const MOST: usize = 1 << 12;
+        if self.threads.len() >= MOST {
+            self.threads.clear();
+        }
+        let last = self.threads.entry((pid, tid)).or_default();
+        if tsc.wrapping_sub(*last) > LATELY {
+            *last = tsc;
+            let _ = self.to.try_send(Used { pid, what: UsedThing::Thread(tid) });
         }
     }
 

@@ -11,6 +11,7 @@ use ada_process::procfs::OpenDescriptor;
 use ada_process::{Clock, SocketPeers};
 
 use super::memory_recorder::MemoryRecorder;
+use super::priority_recorder::PriorityRecorder;
 use crate::drain::{Used, UsedThing};
 use crate::tracked::Programs;
 
@@ -22,6 +23,7 @@ pub(super) struct DescriptorRecorder {
     session: PathBuf,
     asked: Receiver<Used>,
     memory: MemoryRecorder,
+    priorities: PriorityRecorder,
     peers: SocketPeers,
     waiting: HashMap<ProcessId, Vec<SeenDescriptor>>,
     /// How many bytes a process may have, if only the newest part is kept.
@@ -34,8 +36,8 @@ impl DescriptorRecorder {
         /// What is told of descriptors has this part of a ring, for each process.
         const PART: u64 = 64;
         let most_bytes = ring.map(|bytes| bytes / PART);
-        let memory = MemoryRecorder::default();
-        Self { session, asked, memory, peers: SocketPeers::open(), waiting: HashMap::new(), most_bytes }
+        let (memory, priorities) = (MemoryRecorder::default(), PriorityRecorder::default());
+        Self { session, asked, memory, priorities, peers: SocketPeers::open(), waiting: HashMap::new(), most_bytes }
     }
 
     /// Looks until nothing more is to come.
@@ -51,6 +53,7 @@ impl DescriptorRecorder {
             // What cannot be written is not known later, and nothing else depends on it.
             self.write();
             self.memory.write(&self.session);
+            self.priorities.write(&self.session);
             if has_ended {
                 return;
             }
@@ -65,6 +68,10 @@ impl DescriptorRecorder {
                 UsedThing::Descriptor(descriptor) => descriptor,
                 UsedThing::Lock(address) => {
                     self.memory.look(clock, pid, address);
+                    continue;
+                }
+                UsedThing::Thread(thread) => {
+                    self.priorities.look(clock, pid, thread);
                     continue;
                 }
                 UsedThing::Unmapped(start, length) => {

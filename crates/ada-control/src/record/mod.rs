@@ -9,6 +9,7 @@ mod finish;
 mod known_clock;
 mod manifest;
 mod memory_recorder;
+mod priority_recorder;
 mod recording;
 mod recording_threads;
 mod report;

@@ -1,21 +1,16 @@
 //! `shared_memory.tsv`: whether memory of a process that has locks in it is shared with others, as far as somebody waited there.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use ada_event::TraceNanos;
-use rustix::fs::OFlags;
 
-use crate::private::create_file;
+use super::beside::{append_text, read_small};
 
 /// Its name in a process's folder.
 pub(super) const FILE: &str = "shared_memory.tsv";
-/// More of a file is not read.
-const MOST_BYTES: u64 = 64 << 20;
 
 /// A mapping that was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,28 +31,18 @@ pub struct SeenMemory {
 
 /// Appends to the file of a process, which is begun now if need be.
 pub fn append_shared_memory(process: &Path, seen: &[SeenMemory]) -> io::Result<()> {
-    let path = process.join(FILE);
-    // Not through a link, which somebody else would have made.
-    let no_link = OFlags::NOFOLLOW.bits().cast_signed();
-    let mut file = match File::options().append(true).custom_flags(no_link).open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => create_file(&path)?,
-        opened => opened?,
-    };
     let mut text = String::new();
     for it in seen {
         let name = it.name.replace(char::is_control, "?");
         let (start, end) = (it.range.start, it.range.end);
         let _ = writeln!(text, "{}\t{}\t{start:x}\t{end:x}\t{:x}\t{}\t{name}", it.from.0, it.to.0, it.offset, it.file);
     }
-    file.write_all(text.as_bytes())
+    append_text(&process.join(FILE), &text)
 }
 
 /// What was seen of a process. Nothing where there is no file, or none that can be read.
 pub fn read_shared_memory(process: &Path) -> Vec<SeenMemory> {
-    let path = process.join(FILE);
-    let is_small = std::fs::metadata(&path).is_ok_and(|it| it.is_file() && it.len() <= MOST_BYTES);
-    let bytes = if is_small { std::fs::read(&path).unwrap_or_default() } else { Vec::new() };
-    parse_shared_memory(&bytes)
+    parse_shared_memory(&read_small(&process.join(FILE)))
 }
 
 /// The lines of a file that say something. The last one may be cut.

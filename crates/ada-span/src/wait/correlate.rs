@@ -267,6 +267,7 @@ fn wait_of(
         object: if kind == WaitKind::Sleep { NONE } else { object },
         mutex,
         holder_tid: owner(kind, call, object),
+        inherits: u64::from(owner_in_lock_word(kind, call.words[0]).is_some()),
         doubts: doubts.0,
         ..WaitSpan::default()
     };

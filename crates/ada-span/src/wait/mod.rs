@@ -63,6 +63,8 @@ word_struct! {
         pub remote_process: Option<u64>,
         /// The thread.
         pub remote_waker: Option<ThreadIndex>,
+        /// 1 if the lock may hand on the priority of who waits to who has it: its word is the owner's id.
+        pub inherits: u64,
         /// Of a holder in another process, the same.
         pub holder_process: Option<u64>,
         /// The thread.
