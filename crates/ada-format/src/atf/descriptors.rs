@@ -8,7 +8,7 @@ use std::path::Path;
 
 use ada_event::TraceNanos;
 
-use super::beside::{append_text, read_small};
+use super::side_file::{append_text, read_small};
 use crate::private::Replacement;
 
 /// Its name in a process's folder.

@@ -32,6 +32,7 @@ mod recording;
 mod schedule;
 mod session;
 mod shared_memory;
+mod side_file;
 mod store;
 
 pub use beside::copy_beside;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ada_event::TraceNanos;
 
-use super::beside::{append_text, read_small};
+use super::side_file::{append_text, read_small};
 
 /// Its name in a process's folder.
 pub(super) const FILE: &str = "shared_memory.tsv";

@@ -12,12 +12,10 @@ use ada_span::{NONE, ThreadIndex};
 use super::Trace;
 use super::process::TraceProcess;
 use super::reference::Target;
-use super::shared_waits;
 
 /// Finds who ended the waits of a session's processes, the first of which has this place among those of all sessions.
 pub(super) fn resolve(processes: &mut [TraceProcess], first: usize, session: &Session) {
     find_wakers(processes, first, session);
-    shared_waits::resolve(processes, first, session);
     for process in processes {
         let waits = process.tables.meta().waits.iter();
         let mut is_one = waits.map(|wait| !is_only_slow(process, wait)).collect::<Vec<bool>>().into_iter();

@@ -82,6 +82,7 @@ impl Trace {
                 trace.processes.push(TraceProcess::new(recorded, tables, names, (index, number), is_alone, &mut first));
             }
             io_waits::resolve(&mut trace.processes[first_process..], first_process, &session);
+            shared_waits::resolve(&mut trace.processes[first_process..], first_process, &session);
             let name = trace.unique_name(&session);
             trace.sessions.push(TraceSession { name, session, start, end });
         }

@@ -6,12 +6,10 @@ use std::collections::HashMap;
 
 use ada_event::TraceNanos;
 
-use super::finder::Finder;
-use super::objects::{ObjectKind, Objects};
+use super::objects::Objects;
 use super::streams::{CallPlace, Piece, Source};
 use super::tables::ObjectIndex;
-use crate::io_call_span::IoCallSpan;
-use crate::socket_address::{covers, is_of_this_machine};
+use crate::socket_address::covers;
 
 /// Calls that are looked through for those that took long.
 const MANY: usize = 256;
@@ -32,9 +30,9 @@ pub(super) struct Letters {
 
 /// One that was sent.
 #[derive(Clone, Debug)]
-struct Letter {
+pub(super) struct Letter {
     piece: Piece,
-    from: ObjectIndex,
+    pub(super) from: ObjectIndex,
     to: String,
 }
 
@@ -82,7 +80,7 @@ impl Letters {
     }
 
     /// Those that were sent to a socket between two moments, by their ends.
-    fn meanwhile(&self, to: ObjectIndex, start: TraceNanos, end: TraceNanos) -> Vec<&Letter> {
+    pub(super) fn meanwhile(&self, to: ObjectIndex, start: TraceNanos, end: TraceNanos) -> Vec<&Letter> {
         let all = self.boxes.get(&to).map_or(&[][..], Vec::as_slice);
         let begun = &all[..all.partition_point(|it| it.piece.start <= end)];
         let mut found: Vec<&Letter> = begun.iter().rev().take(MANY).filter(|it| it.piece.end >= start).collect();
@@ -97,7 +95,13 @@ impl Letters {
 
     /// The first of several that are sorted by their ends, certain where it was sent before the others. One whose call had begun before
     /// may have been taken before, and has been where as many were taken as were sent by then.
-    fn first_of(&self, to: ObjectIndex, source: Option<&str>, start: TraceNanos, mut letters: Vec<&Letter>) -> Source {
+    pub(super) fn first_of(
+        &self,
+        to: ObjectIndex,
+        source: Option<&str>,
+        start: TraceNanos,
+        mut letters: Vec<&Letter>,
+    ) -> Source {
         fn before<K: std::hash::Hash + Eq>(times: &HashMap<K, Vec<TraceNanos>>, key: &K, start: TraceNanos) -> usize {
             times.get(key).map_or(0, |times| times.partition_point(|it| *it <= start))
         }
@@ -117,7 +121,7 @@ impl Letters {
     }
 
     /// Whether nobody else takes from a socket while a call does.
-    fn is_alone(&self, at: ObjectIndex, call: CallPlace, start: TraceNanos, end: TraceNanos) -> bool {
+    pub(super) fn is_alone(&self, at: ObjectIndex, call: CallPlace, start: TraceNanos, end: TraceNanos) -> bool {
         let all = self.taken.get(&at).map_or(&[][..], Vec::as_slice);
         let begun = &all[..all.partition_point(|it| it.start <= end)];
         begun.iter().rev().take(MANY).all(|it| it.call == call || it.bytes == 0 || it.end < start)
@@ -128,52 +132,9 @@ fn port_of(address: &str) -> &str {
     address.rsplit_once(':').map_or(address, |(_, port)| port)
 }
 
-impl Finder<'_> {
-    /// Whether others send to it by its address.
-    pub(super) fn is_mailbox(&self, object: ObjectIndex) -> bool {
-        let object = self.object(object);
-        object.kind == ObjectKind::Socket && object.is_of_datagrams && !object.local.is_empty()
-    }
-
-    /// Where a datagram goes: where its call says, or to what its socket is connected to.
-    pub(super) fn addressee(&self, from: ObjectIndex, place: CallPlace, call: &IoCallSpan) -> Option<String> {
-        let socket = self.object(from);
-        let peer = || socket.peer.map(|peer| self.object(peer).local.clone()).filter(|it| !it.is_empty());
-        let said = self.processes[place.process].io.address_of(call).map(str::to_owned);
-        let connected = || Some(socket.remote.clone()).filter(|it| !it.is_empty());
-        said.or_else(connected).or_else(peer).filter(|_| socket.is_of_datagrams)
-    }
-
-    /// Who sent what a call got. The flag says whether that is proved: the call slept, so that nothing was there when it came; what it got
-    /// says the address of who sent it; and that is a socket's of this session, on this machine.
-    pub(super) fn received(&self, object: ObjectIndex, place: CallPlace, call: &IoCallSpan) -> (Source, bool) {
-        let io = &self.processes[place.process];
-        let receiver = self.object(object);
-        let connected = Some(receiver.remote.as_str()).filter(|it| !it.is_empty());
-        let source = io.io.address_of(call).or(connected);
-        let is_from = |letter: &&&Letter| {
-            let local = &self.object(letter.from).local;
-            source.is_none_or(|source| local.is_empty() || covers(local, source))
-        };
-        let meanwhile = self.letters.meanwhile(object, call.start, call.end);
-        let letters: Vec<&Letter> = meanwhile.iter().filter(is_from).copied().collect();
-        let is_known = |letter: &&Letter| {
-            let sender = self.object(letter.from);
-            sender.is_made_here && !sender.local.is_empty()
-        };
-        let is_proved = source.is_some_and(is_of_this_machine)
-            && receiver.is_made_here
-            && letters.iter().all(is_known)
-            && call.end < self.known_until
-            && self.letters.is_alone(object, place, call.start, call.end)
-            && (io.has_slept)(call.thread, call.start, call.end);
-        (self.letters.first_of(object, source, call.start, letters), is_proved)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::objects::Object;
+    use super::super::objects::{Object, ObjectKind};
     use super::*;
 
     const TO: ObjectIndex = ObjectIndex(0);

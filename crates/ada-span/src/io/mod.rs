@@ -11,6 +11,7 @@ mod letters;
 mod objects;
 mod process_io;
 mod readiness;
+mod received;
 mod room;
 mod several;
 mod signals;

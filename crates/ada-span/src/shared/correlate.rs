@@ -6,10 +6,9 @@ use ada_event::{EventSeq, ThreadId, TraceNanos};
 use ada_format::atf::SeenMemory;
 
 use super::memory::{FilePlace, Memory};
-use super::{SharedCalls, SharedWait};
 use crate::io_calls::IoCalls;
 use crate::thread_index::ThreadIndex;
-use crate::wait::{Doubt, Doubts, HoldSpan, WaitKind, WaitSpan, Wake, Wakes, WokenBy};
+use crate::wait::{Doubt, Doubts, HoldSpan, SharedCalls, SharedWait, WaitKind, WaitSpan, Wake, Wakes, WokenBy};
 
 /// A process, as far as it shares something.
 pub struct ProcessShared<'a> {

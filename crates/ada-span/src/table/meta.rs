@@ -14,10 +14,9 @@ use crate::io_calls::IoCalls;
 use crate::outcome::Status;
 use crate::pthread::{FailedCreation, PthreadSpan};
 use crate::replay::ThreadFacts;
-use crate::shared::SharedCalls;
 use crate::task::{ExecutorEntry, Suspension, TaskHop, TaskRun, TaskSpan};
 use crate::thread_index::ThreadIndex;
-use crate::wait::{HoldSpan, WaitSpan};
+use crate::wait::{HoldSpan, SharedCalls, WaitSpan};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ADASPAN2");
 

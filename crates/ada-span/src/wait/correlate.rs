@@ -8,8 +8,11 @@ use ada_event::{EventSeq, ThreadId, TraceNanos};
 use super::books::{Books, TakenBy};
 use super::call::{LockStep, MOST_STEPS, ObservedCall, Step, SyncCalls};
 use super::holds::{HoldSpan, holds_of};
+use super::looks::Looks;
 use super::readers::{Readers, show_locks};
+use super::shared_calls::{SharedCalls, SharedWait};
 use super::wakes::{Wake, Wakes, WokenBy};
+use super::waking::{wake_of, wakes_of};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
 use crate::concurrency::Loss;
@@ -18,7 +21,6 @@ use crate::outcome::{Reason, Status};
 use crate::pthread::{PthreadSpan, ThreadEnd};
 use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::role::{IoCall, Role, SyncCall};
-use crate::shared::{Looks, SharedCalls, SharedWait};
 use crate::thread_index::ThreadIndex;
 
 /// More waits than this are not kept.
@@ -151,36 +153,6 @@ impl Found {
             has_given_up: u64::from(*has_given_up),
         }
     }
-}
-
-/// The calls that end waits.
-fn wakes_of(calls: &[ObservedCall]) -> Wakes {
-    let mut wakes = Wakes::default();
-    calls.iter().filter_map(wake_of).for_each(|(object, wake)| wakes.add(object, wake));
-    wakes.sort();
-    wakes
-}
-
-/// What a call wakes others of, if it does.
-fn wake_of(call: &ObservedCall) -> Option<(u64, Wake)> {
-    let room = match call.call {
-        SyncCall::Signal | SyncCall::Post | SyncCall::FutexWake => 1,
-        SyncCall::Broadcast | SyncCall::Barrier | SyncCall::ReadWriteUnlock => u64::MAX,
-        SyncCall::System if is_wake(call.arguments[1]) => call.arguments[2],
-        _ => return None,
-    };
-    let (seq, start) = call.outer.map_or((call.seq, call.start), |outer| (outer.seq, outer.start));
-    // What a wait for a condition lets go of is let go of at its beginning.
-    let is_within = call.outer.is_none_or(|outer| outer.start <= call.start);
-    let wake = Wake { thread: call.thread, seq, start, end: call.end, room };
-    (is_within && call.arguments[0] != NONE).then_some((call.arguments[0], wake))
-}
-
-/// Of the kernel's commands for futexes.
-fn is_wake(command: u64) -> bool {
-    const WAKE: u64 = 1;
-    const WAKE_BITSET: u64 = 10;
-    matches!(command & 0x7f, WAKE | WAKE_BITSET)
 }
 
 fn is_wait(command: u64) -> bool {

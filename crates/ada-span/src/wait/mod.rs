@@ -5,8 +5,11 @@ mod call;
 mod correlate;
 mod dispatched;
 mod holds;
+mod looks;
 mod readers;
+mod shared_calls;
 mod wakes;
+mod waking;
 
 pub(crate) use wakes::{Wake, Wakes, WokenBy};
 
@@ -14,6 +17,7 @@ pub(crate) use call::{SyncCalls, has_contention};
 pub(crate) use correlate::{Known, Waits, correlate};
 pub(crate) use dispatched::name_dispatched;
 pub use holds::HoldSpan;
+pub use shared_calls::{SharedCalls, SharedWait, SharedWake};
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::{SharedCalls, SharedWake};
+use super::shared_calls::{SharedCalls, SharedWake};
+use super::wakes::Wake;
 use crate::io_calls::IoCalls;
 use crate::role::IoCall;
-use crate::wait::Wake;
 
 /// Calls that are kept.
 const MOST: usize = 1 << 20;
