@@ -23,7 +23,10 @@ fn trace_waits(way: &str, function: &str) -> (Vec<u64>, Vec<u64>, Vec<Value>) {
         );
         let waits = rows(&session, &query);
         let certain = waits.iter().filter(|wait| is_certain(wait)).count();
-        if waits.len() >= TURNS / 2 && certain * 2 >= waits.len() {
+        let named = waits.iter().filter(|wait| wait["waker_pid"].is_u64()).count();
+        // On a busy machine the call that made room before comes back while the next wait is under way: then it is one of several.
+        let least = if way.ends_with("-out") { 1 } else { waits.len() / 2 };
+        if waits.len() >= TURNS / 2 && named * 2 >= waits.len() && certain >= least {
             return (ids.clone(), truth.clone(), waits);
         }
         counts.push((certain, waits));
@@ -65,6 +68,11 @@ fn what_was_ready_of_several_is_named_and_who_made_it_so() {
 fn who_waits_for_room_is_woken_by_who_reads() {
     for way in ["poll-out", "select-out", "epoll-out"] {
         let (ids, readers, waits) = trace_waits(way, "await_room");
+        for wait in waits.iter().filter(|wait| wait["waker_pid"].is_u64()) {
+            // Who is not certain is one of those that read.
+            assert!(is_certain(wait) || wait["uncertain"] == "several_wakers", "{way}: {wait:#}");
+            assert!(ids[2..].iter().any(|id| wait["waker_thread_id"] == *id), "{way}: {wait:#}");
+        }
         for wait in waits.iter().filter(|wait| is_certain(wait)) {
             let reader = ids[2 + readers[turn(wait)] as usize];
             let woken = (&wait["waker_pid"], &wait["waker_thread_id"], &wait["wake_function"]);
