@@ -65,7 +65,7 @@ fn who_sent_a_datagram_without_an_address_is_not_certain() {
     let named: Vec<&Value> = waits.iter().filter(|wait| wait["waker_pid"].is_u64()).collect();
     assert!(named.len() * 2 >= waits.len() && !waits.is_empty(), "{waits:#?}");
     for wait in named {
-        assert!(wait["uncertain"].as_str().unwrap().contains("outside_waker"), "{wait:#}");
+        assert!(["outside_waker", "several_wakers"].iter().any(|it| wait["uncertain"] == *it), "{wait:#}");
         assert_eq!(wait["waker_pid"], truth.ids[1], "{wait:#}");
         if !wait["uncertain"].as_str().unwrap().contains("several_wakers") {
             assert_eq!(wait["waker_thread_id"], sender(&truth, wait), "{wait:#}");
