@@ -1,10 +1,15 @@
 //! Any bytes as what descriptors were seen to stand for: read, and the same when it is written and read again. Whatever two processes
 //! with such descriptors make of it, nothing is found where nobody has called anything.
 #![no_main]
+use std::sync::LazyLock;
+
 use ada_event::{ProcessId, TraceNanos};
-use ada_format::atf::{SeenDescriptor, parse_descriptors};
+use ada_format::atf::{SeenDescriptor, parse_descriptors, parse_priorities, parse_shared_memory};
+use ada_span::IoCalls;
 use ada_span::io::{ProcessIo, correlate};
 use libfuzzer_sys::fuzz_target;
+
+static NO_CALLS: LazyLock<IoCalls> = LazyLock::new(IoCalls::default);
 
 fn written(seen: &[SeenDescriptor]) -> String {
     let line = |it: &SeenDescriptor| {
@@ -21,7 +26,7 @@ fn process(pid: u32, parent: Option<ProcessId>, seen: Vec<SeenDescriptor>) -> Pr
         start: TraceNanos(0),
         end: TraceNanos::MAX,
         first_thread: None,
-        calls: &[],
+        io: &NO_CALLS,
         waits: &[],
         seen,
         has_slept: Box::new(|_, _, _| false),
@@ -35,6 +40,9 @@ fuzz_target!(|bytes: &[u8]| {
     if bytes.contains(&b'\r') {
         return;
     }
+    // The other files of this form.
+    assert!(parse_shared_memory(bytes).iter().all(|it| it.from <= it.to));
+    assert!(parse_priorities(bytes).iter().all(|it| it.from <= it.to && it.written() != ""));
     let seen = parse_descriptors(bytes);
     assert!(seen.len() <= bytes.iter().filter(|byte| **byte == b'\n').count());
     assert!(seen.iter().all(|it| it.from <= it.to));

@@ -1,5 +1,5 @@
 /* Waits for a ring of the kernel's to complete a timeout of five milliseconds, with system calls made by their numbers, as there is no
-   function for them in the C library. Prints the thread's id; "forbidden" where the kernel does not allow rings. */
+   function for them in the C library. Prints the thread's id and the ring's descriptor; "forbidden" where the kernel does not allow rings. */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
 #include <linux/time_types.h>
@@ -41,6 +41,6 @@ int main(void)
     __atomic_store_n((uint32_t *)(queue + params.sq_off.tail), 1, __ATOMIC_RELEASE);
     if (await_completion() != 1)
         return 3;
-    printf("%d\n", gettid());
+    printf("%d %d\n", gettid(), ring);
     return 0;
 }

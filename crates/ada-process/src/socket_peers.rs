@@ -15,8 +15,10 @@ use crate::procfs::ProcessDir;
 pub struct SocketFacts {
     /// `stream`, `datagram` or `packets`, where that is known.
     pub form: &'static str,
-    /// Its own address, and that of what it is connected to.
-    pub addresses: Option<(SocketAddr, SocketAddr)>,
+    /// Its own address, which no other socket has; empty where it has none.
+    pub local: String,
+    /// That of what it is connected to, where both are of the internet.
+    pub remote: String,
     /// The number of the socket that it is connected to, on the same machine.
     pub peer: Option<u64>,
 }
@@ -48,10 +50,17 @@ impl SocketPeers {
             if sockets.iter().all(|socket| found.contains_key(socket)) {
                 break;
             }
-            for table in ["tcp", "tcp6"] {
-                let rows = dir.network_table(table);
-                let rows = rows.lines().skip(1).filter_map(tcp_row);
-                found.extend(rows.filter(|(socket, _)| sockets.contains(socket)));
+            for (table, form) in [("tcp", "stream"), ("tcp6", "stream"), ("udp", "datagram"), ("udp6", "datagram")] {
+                let text = dir.network_table(table);
+                let rows: Vec<(u64, SocketFacts)> =
+                    text.lines().skip(1).filter_map(|line| internet_row(line, form)).collect();
+                for (socket, facts) in rows.iter().filter(|(socket, _)| sockets.contains(socket)) {
+                    let has_it = |(other, it): &&(u64, SocketFacts)| other != socket && it.local == facts.local;
+                    // Several may have one address, and then it does not say who has sent something.
+                    let is_shared = form == "datagram" && rows.iter().find(has_it).is_some();
+                    let local = if is_shared { String::new() } else { facts.local.clone() };
+                    found.insert(*socket, SocketFacts { local, ..facts.clone() });
+                }
             }
         }
         found
@@ -83,13 +92,13 @@ fn question(number: u32) -> Vec<u8> {
     const BY_FAMILY: u16 = 20;
     const REQUEST: u16 = 1;
     const ALL_STATES: u32 = u32::MAX;
-    const SHOW_PEER: u32 = 4;
+    const SHOW_NAME_AND_PEER: u32 = 1 | 4;
     const NO_COOKIE: u32 = u32::MAX;
     let mut message = Vec::with_capacity(LENGTH as usize);
     message.extend(LENGTH.to_le_bytes());
     message.extend(BY_FAMILY.to_le_bytes());
     message.extend(REQUEST.to_le_bytes());
-    for word in [number, 0, libc::AF_UNIX as u32, ALL_STATES, number, SHOW_PEER, NO_COOKIE, NO_COOKIE] {
+    for word in [number, 0, libc::AF_UNIX as u32, ALL_STATES, number, SHOW_NAME_AND_PEER, NO_COOKIE, NO_COOKIE] {
         message.extend(word.to_le_bytes());
     }
     message
@@ -98,6 +107,7 @@ fn question(number: u32) -> Vec<u8> {
 /// What the answer says of this socket.
 fn answer(bytes: &[u8], number: u64) -> Option<SocketFacts> {
     const BY_FAMILY: u16 = 20;
+    const NAME: u16 = 0;
     const PEER: u16 = 2;
     let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let half = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
@@ -114,17 +124,31 @@ fn answer(bytes: &[u8], number: u64) -> Option<SocketFacts> {
         if kind == PEER {
             facts.peer = word(at + 4).filter(|peer| *peer != 0).map(u64::from);
         }
+        if kind == NAME {
+            facts.local = bytes.get(at + 4..at + usize::from(length)).and_then(unix_name).unwrap_or_default();
+        }
         at += usize::from(length).max(4).next_multiple_of(4);
     }
     Some(facts)
 }
 
+/// The address of a socket of this machine: a path, or `@` and a name that is none.
+fn unix_name(name: &[u8]) -> Option<String> {
+    match name.split_first()? {
+        (0, name) => Some(format!("unix:@{}", name.escape_ascii())),
+        _ => {
+            let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+            Some(format!("unix:{}", name[..end].escape_ascii()))
+        }
+    }
+}
+
 /// A socket's number and its addresses, as the kernel's table has them.
-fn tcp_row(line: &str) -> Option<(u64, SocketFacts)> {
+fn internet_row(line: &str, form: &'static str) -> Option<(u64, SocketFacts)> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let (local, remote, number) = (fields.get(1)?, fields.get(2)?, fields.get(9)?.parse().ok()?);
-    let addresses = address(local).zip(address(remote)).filter(|(_, remote)| remote.port() != 0);
-    Some((number, SocketFacts { form: "stream", addresses, peer: None }))
+    let written = |text| address(text).filter(|it| it.port() != 0).map(|it| it.to_string()).unwrap_or_default();
+    Some((number, SocketFacts { form, local: written(local), remote: written(remote), peer: None }))
 }
 
 /// An address in the kernel's hexadecimal: words of the machine's order. One of the old kind within the new is of the old kind.
@@ -145,9 +169,10 @@ fn address(text: &str) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
     use std::os::fd::AsRawFd;
-    use std::os::unix::net::UnixStream;
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{UnixDatagram, UnixStream};
 
     use super::*;
     use crate::procfs::OpenDescriptor;
@@ -163,7 +188,10 @@ mod tests {
         let numbers = [number(&one), number(&other)];
         let found = SocketPeers::open().of(this_process(), &numbers);
         assert_eq!(found[&numbers[0]].peer, Some(numbers[1]));
-        assert_eq!(found[&numbers[1]], SocketFacts { form: "stream", addresses: None, peer: Some(numbers[0]) });
+        assert_eq!(
+            found[&numbers[1]],
+            SocketFacts { form: "stream", peer: Some(numbers[0]), ..SocketFacts::default() }
+        );
     }
 
     #[test]
@@ -172,9 +200,24 @@ mod tests {
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (server, _) = listener.accept().unwrap();
         let found = SocketPeers::open().of(this_process(), &[number(&client), number(&server)]);
-        let (local, remote) = found[&number(&client)].addresses.unwrap();
-        assert_eq!((local, remote), (client.local_addr().unwrap(), listener.local_addr().unwrap()));
-        assert_eq!(found[&number(&server)].addresses, Some((remote, local)));
+        let SocketFacts { local, remote, .. } = &found[&number(&client)];
+        let written = [client.local_addr(), listener.local_addr()].map(|it| it.unwrap().to_string());
+        assert_eq!([local, remote], [&written[0], &written[1]]);
+        let server = &found[&number(&server)];
+        assert_eq!((&server.local, &server.remote), (remote, local));
+    }
+
+    #[test]
+    fn sockets_for_datagrams_have_their_own_addresses() {
+        let internet = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let name = format!("ada-test-{}", std::process::id());
+        let unix =
+            UnixDatagram::bind_addr(&std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        let found = SocketPeers::open().of(this_process(), &[number(&internet), number(&unix)]);
+        let facts = |local: String| SocketFacts { form: "datagram", local, ..SocketFacts::default() };
+        assert_eq!(found[&number(&internet)], facts(internet.local_addr().unwrap().to_string()));
+        assert_eq!(found[&number(&unix)], facts(format!("unix:@{name}")));
+        assert_eq!(unix_name(b"/a\0b").as_deref(), Some("unix:/a"));
     }
 
     #[test]

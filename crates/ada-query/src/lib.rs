@@ -65,6 +65,6 @@ pub use span::{Frame, FrameSpan, Span, SpanKind};
 pub use sql_functions::documented_functions;
 pub use tables::documented;
 pub use trace::{
-    CallValues, CausalEnd, CausalLink, Code, FunctionLabel, Life, NamedValue, Names, Reference, RemoteWaker, Switched,
-    Target, Trace, TraceProcess, TraceSession, Unrecorded, Wanted, causal_links,
+    CallValues, CausalEnd, CausalLink, Code, FunctionLabel, Life, NamedValue, Names, Reference, RemoteHolder,
+    RemoteWaker, Switched, Target, Trace, TraceProcess, TraceSession, Unrecorded, Wanted, causal_links,
 };

@@ -57,6 +57,12 @@ impl IoCallSpan {
         })
     }
 
+    /// A call that runs another program: no address stands for what it did.
+    pub(crate) fn of_exec(thread: ThreadIndex, seq: EventSeq, start: TraceNanos) -> Self {
+        let (what, arguments) = (IoCall::Unmap as u64, [0, u64::MAX, 0, 0]);
+        Self { thread, seq, outer_seq: seq, start, end: start, what, arguments, word: NONE, result: Some(0) }
+    }
+
     /// What it does.
     pub fn what(&self) -> IoCall {
         IoCall::from_number(self.what).unwrap_or(IoCall::Other)
@@ -70,17 +76,16 @@ impl IoCallSpan {
     /// The descriptor that it uses.
     pub(crate) fn used(&self) -> Option<u32> {
         match self.what() {
-            IoCall::Read
-            | IoCall::Receive
-            | IoCall::Write
-            | IoCall::Accept
+            what if what.takes() || what.gives() => Some(self.descriptor()),
+            IoCall::Accept
             | IoCall::Connect
             | IoCall::Close
             | IoCall::Shutdown
             | IoCall::Duplicate
             | IoCall::DuplicateTo
             | IoCall::EpollWait
-            | IoCall::EpollControl => Some(self.descriptor()),
+            | IoCall::EpollControl
+            | IoCall::Ring => Some(self.descriptor()),
             IoCall::Poll => self.polled(),
             _ => None,
         }
@@ -102,6 +107,21 @@ impl IoCallSpan {
     pub(crate) fn bytes(&self) -> Option<u64> {
         // -1 is a failure.
         self.result.map(|result| u64::try_from(result as i64).unwrap_or(0))
+    }
+
+    /// Whether it has taken or given something, be it empty.
+    pub(crate) fn bytes_moved(&self) -> bool {
+        self.result.is_some_and(|result| result as i64 >= 0)
+    }
+
+    /// Whether what it reads stays there.
+    pub(crate) fn peeks(&self) -> bool {
+        const PEEK: u64 = 2;
+        match self.what() {
+            IoCall::Receive | IoCall::ReceiveFrom => self.arguments[3] & PEEK != 0,
+            IoCall::ReceiveMessage => self.arguments[2] & PEEK != 0,
+            _ => false,
+        }
     }
 
     /// The two descriptors that it has made.

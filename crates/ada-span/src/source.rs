@@ -1,5 +1,7 @@
 //! What the analysis reads: a process's threads, their events, and the detail of some.
 
+use std::ops::Range;
+
 use ada_event::{EventSeq, FunctionId, ThreadId, TraceNanos};
 use ada_format::atf::EventVisitor;
 
@@ -47,6 +49,11 @@ pub trait ProcessSource: Sync {
 
     /// What a thread was in when it was attached to, newest first.
     fn open_calls(&self, _thread: ThreadIndex) -> Vec<FunctionId> {
+        Vec::new()
+    }
+
+    /// Addresses with locks that were looked at, each with whether they are shared with other processes.
+    fn shared_memory(&self) -> Vec<(Range<u64>, bool)> {
         Vec::new()
     }
 

@@ -14,6 +14,9 @@
 //! | `enum{4;RED=0;BLUE=1}` | an enumeration of so many bytes; `-4` where its numbers have a sign |
 //! | `slice` `view` `string` | Rust's `&str`; C++'s `std::string_view`, and a reference to a `std::string` |
 //! | `struct{16;IV;x:f64@0;n:i32@8}` | a structure of so many bytes, in these kinds of registers; without any, in memory; and its fields, with their offsets |
+//! | `source(length)` | a pointer to where the address of who sent something is left; the parameter *length* points at its length |
+//! | `message` `received_message` | a pointer to a message, of which the address is read |
+//! | `poll_list` `fd_set` | a pointer to descriptors that are asked after, and to what of them is ready when the function returns |
 //! | `chars16` | so many characters in a row |
 //! | `redacted` | a pointer that was not followed, as the user wished |
 //! | `gone` `gone f64` `unknown` | optimised away, of a kind that is passed as a pointer is, or as this type; of an unknown kind |
@@ -134,6 +137,7 @@ fn parse_type(written: &str, length: &dyn Fn(&str) -> Option<Length>, pointers: 
         return match name {
             "bytes" => Some(Type::Bytes(length(argument)?)),
             "address" => Some(Type::Address(length(argument)?)),
+            "source" => Some(Type::Source(length(argument)?)),
             _ => None,
         };
     }
@@ -212,6 +216,10 @@ static PLAIN: &[(&str, Type)] = &[
     ("slice", Type::Slice { is_length_first: false }),
     ("view", Type::Slice { is_length_first: true }),
     ("string", Type::StringReference),
+    ("message", Type::Message { is_out: false }),
+    ("received_message", Type::Message { is_out: true }),
+    ("poll_list", Type::PollList),
+    ("fd_set", Type::DescriptorSet),
     ("redacted", Type::Redacted),
     ("unknown", Type::Unknown),
 ];
@@ -257,6 +265,7 @@ impl Prototype {
         match ty {
             Type::Bytes(of) => format!("bytes({})", length(of)),
             Type::Address(of) => format!("address({})", length(of)),
+            Type::Source(of) => format!("source({})", length(of)),
             Type::Reference { to, is_out: false } => format!("*{}", self.written(to)),
             Type::Reference { to, is_out: true } => format!("out {}", self.written(to)),
             Type::Named(set) => set.name.to_owned(),
@@ -294,6 +303,8 @@ mod tests {
             "abort() -> void",
             "paint(what: slice, colour: enum{-4;RED=-1;BLUE=7}, where: struct{16;IV}, by: string) -> struct{24;}",
             "walk(list: *struct{24;;name:text@0;next:*struct{8;;n:enum{4;A=1}@0}@8;tag:chars4@16}) -> struct{8;V;x:f32@0}",
+            "wait(list: poll_list, set: fd_set) -> i32?",
+            "get(from: source(length), length: pointer, of: message, to: received_message) -> i64?",
             "odd(x: gone, v: gone f64, y: unknown, z: view, secret: redacted) -> enum{1}",
         ] {
             assert_eq!(parse(line).unwrap().to_string(), line);

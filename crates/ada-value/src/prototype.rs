@@ -43,9 +43,10 @@ impl Prototype {
 }
 
 impl Prototype {
-    /// The same without anything that has to be read from memory: pointers are addresses, and a failure has no reason.
+    /// The same without anything that has to be read from memory but for addresses of sockets: pointers are numbers, and a failure has no
+    /// reason.
     pub fn registers_only(mut self) -> Self {
-        for parameter in self.parameters.iter_mut().filter(|it| it.ty.is_passed_as_pointer()) {
+        for parameter in self.parameters.iter_mut().filter(|it| it.ty.is_passed_as_pointer() && !it.ty.is_address()) {
             parameter.ty = Type::Pointer;
         }
         self.failure = Failure::None;

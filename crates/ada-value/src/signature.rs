@@ -62,6 +62,13 @@ pub struct Outcome {
 /// Words of a text, where it has all the room for itself, and of a value behind a pointer.
 const TEXT_WORDS: usize = 17;
 const WORDS_OF_VALUE: usize = 1;
+/// Descriptors of a list for `poll`, a word each, and words of a set for `select`, of which there are three.
+const POLLED: usize = 16;
+const SET_WORDS: usize = 4;
+/// Words of the address of who sent something, and of whom a message is for.
+const ADDRESS_WORDS: usize = 6;
+/// Where a message has the length of its address, behind a pointer to that.
+const NAME_LENGTH: i16 = 8;
 /// Of what a format may ask for, so many texts are captured, each with so many words, and so many numbers with fractions.
 const VARIADIC_TEXTS: usize = 3;
 const SHORT_TEXT_WORDS: usize = 4;
@@ -102,6 +109,23 @@ impl Signature {
             match &parameter.ty {
                 Type::Text => call.push((subject, Wanted::Text(base))),
                 Type::StringReference => call.push((subject, Wanted::TextBehind(base))),
+                // Both have a length first, as bytes have.
+                Type::Source(Length::Parameter(length)) => {
+                    if let Some(length) = places.get(*length).and_then(|place| place.base()) {
+                        back.push((subject, Wanted::Words(length, 0, 1)));
+                        back.push((subject, Wanted::Words(base, 0, ADDRESS_WORDS)));
+                    }
+                }
+                Type::Message { is_out } => {
+                    let reads = if *is_out { &mut back } else { &mut call };
+                    reads.push((subject, Wanted::Words(base, NAME_LENGTH, 1)));
+                    reads.push((subject, Wanted::WordsBehind(base, 0, ADDRESS_WORDS)));
+                }
+                Type::PollList => {
+                    call.push((subject, Wanted::Words(base, 0, WORDS_OF_VALUE)));
+                    back.push((subject, Wanted::Words(base, 0, POLLED)));
+                }
+                Type::DescriptorSet => back.push((subject, Wanted::Words(base, 0, SET_WORDS))),
                 Type::Bytes(Length::Result) => back.push((subject, Wanted::Bytes(base, Base::Result))),
                 Type::Bytes(Length::Parameter(length)) | Type::Address(Length::Parameter(length)) => {
                     if let Some(length) = places.get(*length).and_then(|place| place.base()) {
@@ -152,6 +176,13 @@ impl Signature {
             };
             back.push((Subject::Errno, Wanted::Errno(failed)));
         }
+        // Addresses of sockets are the first to be read, so that whoever wants nothing else knows where they are.
+        let is_other = |(subject, _): &(Subject, Wanted)| match subject {
+            Subject::Parameter(number) => !prototype.parameters[*number].ty.is_address(),
+            _ => true,
+        };
+        call.sort_by_key(is_other);
+        back.sort_by_key(is_other);
         Self { places, call: with_room(call), back: with_room(back), prototype }
     }
 
@@ -575,6 +606,13 @@ fn read_value(ty: &Type, words: &[u64], behind: &dyn Fn(usize) -> Option<Value>)
     }
     if first == UNREADABLE_WORD {
         return None;
+    }
+    if let (Type::Source(_) | Type::Message { .. }, [length, bytes @ ..]) = (ty, words) {
+        let bytes: Vec<u8> = bytes.iter().flat_map(|word| word.to_le_bytes()).collect();
+        return bytes.get(..*length as u32 as usize).filter(|it| !it.is_empty()).map(socket_address);
+    }
+    if let (Type::PollList, [first]) = (ty, words) {
+        return Some(Value::Number(i128::from(*first), format!("{first:#x}")));
     }
     let bytes: Vec<u8> = rest.iter().flat_map(|word| word.to_le_bytes()).collect();
     let bytes = bytes[..bytes.len().min((first & !GOES_ON) as usize)].to_vec();

@@ -35,6 +35,18 @@ pub enum Type {
         /// Whether the function writes it.
         is_out: bool,
     },
+    /// A pointer to where the address of who sent something is left, and a pointer to how many bytes it has.
+    Source(Length),
+    /// A pointer to a message that is sent, or received, whose address is read.
+    Message {
+        /// Whether it is received: then it is read when the function returns.
+        is_out: bool,
+    },
+    /// A pointer to a list of descriptors for `poll`: the first is read at the call, and those that have room at the return, which
+    /// say which of them were ready.
+    PollList,
+    /// A pointer to a set of descriptors for `select`, whose first words are read at the return.
+    DescriptorSet,
     /// A pointer to whatever it is.
     Pointer,
     /// A pointer to a function.
@@ -138,8 +150,24 @@ impl Type {
         self.is_captured() || matches!(self, Self::Pointer | Self::Code | Self::Redacted)
     }
 
+    /// Whether it leads to the address of a socket.
+    pub(crate) fn is_address(&self) -> bool {
+        matches!(self, Self::Address(_) | Self::Source(_) | Self::Message { .. })
+    }
+
     /// Whether it points at something that is captured.
     pub(crate) fn is_captured(&self) -> bool {
-        matches!(self, Self::Text | Self::StringReference | Self::Bytes(_) | Self::Address(_) | Self::Reference { .. })
+        matches!(
+            self,
+            Self::Text
+                | Self::StringReference
+                | Self::Bytes(_)
+                | Self::Address(_)
+                | Self::Reference { .. }
+                | Self::Source(_)
+                | Self::Message { .. }
+                | Self::PollList
+                | Self::DescriptorSet
+        )
     }
 }

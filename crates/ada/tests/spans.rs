@@ -19,8 +19,16 @@ mod endings;
 mod goroutines;
 #[path = "spans/io_waits.rs"]
 mod io_waits;
+#[path = "spans/letters.rs"]
+mod letters;
+#[path = "spans/priorities.rs"]
+mod priorities;
 #[path = "spans/recording.rs"]
 mod recording;
+#[path = "spans/several.rs"]
+mod several;
+#[path = "spans/shared_waits.rs"]
+mod shared_waits;
 #[path = "spans/source_lines.rs"]
 mod source_lines;
 #[path = "spans/states.rs"]

@@ -137,7 +137,7 @@ impl EventWriter {
             learn_handlers(batch, &mut progress.details, watch);
         }
         if let Some(descriptors) = self.descriptors.as_mut().filter(|_| facts.has_probes()) {
-            descriptors.batch(pending.pid, batch, &mut progress.details);
+            descriptors.batch((pending.pid, pending.tid), batch, &mut progress.details);
         }
         let mut has_windows = false;
         if let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_on() || progress.window.is_open(base)) {

@@ -47,7 +47,7 @@ pub(crate) use self::printed_calls::PrintedCalls;
 use self::seen_processes::SeenProcesses;
 use self::session::SessionFiles;
 use self::to_read::ToRead;
-pub(crate) use self::used_descriptors::{UsedDescriptor, UsedDescriptors};
+pub(crate) use self::used_descriptors::{Used, UsedDescriptors, UsedThing};
 use self::windows::Watch;
 use crate::error::ControlError;
 use crate::install::function_numbers::SharedNumbers;

@@ -6,20 +6,34 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::SyncSender;
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, ThreadId};
 use ada_ring::RawRecord;
 use ada_ring::record::RecordKind;
-use ada_value::{Prototype, Style, Type};
+use ada_value::{Prototype, Style, Type, is_c_library};
 
 use super::detail_lane::ThreadDetails;
 use crate::install::function_numbers::ByNumber;
 use crate::plan::module::Module;
+use crate::plan::probes::is_lock_probe;
 
-/// A descriptor that somebody should look at.
+/// Something of a process that somebody should look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct UsedDescriptor {
+pub(crate) struct Used {
     pub(crate) pid: ProcessId,
-    pub(crate) descriptor: u32,
+    pub(crate) what: UsedThing,
+}
+
+/// What it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UsedThing {
+    /// A descriptor.
+    Descriptor(u32),
+    /// The address of a lock that somebody waits for, or lets go of while others wait.
+    Lock(u64),
+    /// A thread that waits for a lock, or has others wait.
+    Thread(ThreadId),
+    /// Nothing: from this address on, so many bytes are something else now.
+    Unmapped(u64, u64),
 }
 
 /// Sees to it that descriptors are looked at.
@@ -29,8 +43,34 @@ pub(crate) struct UsedDescriptors {
     modules: usize,
     /// Those that have been asked for and not closed since.
     asked: HashMap<ProcessId, HashSet<u32>>,
-    to: SyncSender<UsedDescriptor>,
+    to: SyncSender<Used>,
+    /// The pages with locks that were told of last, so that each is told of once while others are not.
+    pages: LastPages,
+    /// When threads that wait for locks were last told of, in ticks.
+    threads: HashMap<(ProcessId, ThreadId), u64>,
 }
+
+/// The last pages of locks, by process.
+#[derive(Default)]
+struct LastPages {
+    pages: [(u32, u64); 32],
+}
+
+impl LastPages {
+    /// Whether a lock's page is not among them; it is from now on.
+    fn is_new(&mut self, pid: ProcessId, address: u64) -> bool {
+        let page = (pid.0, address >> 12);
+        let place = (page.1 ^ u64::from(page.0)) as usize % self.pages.len();
+        std::mem::replace(&mut self.pages[place], page) != page
+    }
+}
+
+/// The kernel's number of the call that waits for a ring.
+const IO_URING_ENTER: u64 = 426;
+/// That for futexes.
+const FUTEX: u64 = 202;
+/// Of `mmap`: at this very address, whatever is there.
+const MAP_FIXED: u64 = 0x10;
 
 /// What a function does with descriptors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +83,37 @@ struct Use {
     result: bool,
     /// Whether it leaves two of them in memory.
     is_pair: bool,
+    /// Whether it is `syscall`, whose second argument is a ring's where it waits for one, and a futex's address.
+    is_by_number: bool,
+    /// What it does to memory.
+    memory: MemoryUse,
+}
+
+/// What a function does to memory that others may have too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum MemoryUse {
+    #[default]
+    Nothing,
+    /// Its first argument is a lock.
+    Lock,
+    /// Its first two arguments say what is another thing from now on.
+    Unmaps,
+    /// The same, if its flags say so.
+    Maps,
+    /// Everything is another thing.
+    Execs,
+}
+
+impl MemoryUse {
+    fn of(name: &str) -> Self {
+        match name {
+            "munmap" | "mremap" => Self::Unmaps,
+            "mmap" | "mmap64" => Self::Maps,
+            "execve" | "execveat" | "fexecve" => Self::Execs,
+            name if is_lock_probe(name) => Self::Lock,
+            _ => Self::Nothing,
+        }
+    }
 }
 
 impl Use {
@@ -55,16 +126,30 @@ impl Use {
             _ => 0,
         };
         let is_pair = matches!(prototype.name.as_str(), "pipe" | "pipe2" | "socketpair");
-        // A socket is another one once it is connected: it is looked at when it is used.
-        let (is_new, connects) = (prototype.name == "socket", prototype.name == "connect");
+        // A socket is another one once it is connected or has an address: it is looked at when it is used.
+        let (is_new, connects) = (prototype.name == "socket", matches!(prototype.name.as_str(), "connect" | "bind"));
         let closes = if connects { 1 } else { closes };
-        Self { argument, closes, result: is_descriptor(&prototype.result) && !is_new, is_pair }
+        Self {
+            argument,
+            closes,
+            result: is_descriptor(&prototype.result) && !is_new,
+            is_pair,
+            is_by_number: false,
+            memory: MemoryUse::of(&prototype.name),
+        }
     }
 }
 
 impl UsedDescriptors {
-    pub(crate) fn new(to: SyncSender<UsedDescriptor>) -> Self {
-        Self { functions: ByNumber::default(), modules: 0, asked: HashMap::new(), to }
+    pub(crate) fn new(to: SyncSender<Used>) -> Self {
+        Self {
+            functions: ByNumber::default(),
+            modules: 0,
+            asked: HashMap::new(),
+            to,
+            pages: LastPages::default(),
+            threads: HashMap::new(),
+        }
     }
 
     /// Takes up modules that are new. `modules` only ever grows.
@@ -76,12 +161,29 @@ impl UsedDescriptors {
                     *self.functions.get_mut(module.first_function + index as u32) = used;
                 }
             }
+            if is_c_library(&module.file.path.file_name().unwrap_or_default().to_string_lossy()) {
+                for index in 0..module.functions.len() {
+                    let given = module.captured.given_name(index);
+                    let memory = module.functions.names(index).chain(given).map(MemoryUse::of);
+                    let memory = memory.max_by_key(|it| *it != MemoryUse::Nothing).unwrap_or_default();
+                    let is_by_number = module.functions.names(index).any(|name| name == "syscall");
+                    if is_by_number || memory != MemoryUse::Nothing {
+                        let used = self.functions.get_mut(module.first_function + index as u32);
+                        (used.is_by_number, used.memory) = (is_by_number, memory);
+                    }
+                }
+            }
         }
         self.modules = modules.len();
     }
 
     /// Asks for what the calls of a batch use.
-    pub(super) fn batch(&mut self, pid: ProcessId, batch: &[RawRecord], details: &mut ThreadDetails) {
+    pub(super) fn batch(
+        &mut self,
+        (pid, tid): (ProcessId, ThreadId),
+        batch: &[RawRecord],
+        details: &mut ThreadDetails,
+    ) {
         for record in batch.iter().filter(|record| record.is_probed()) {
             let used = self.functions.get(record.function);
             if used == Use::default() {
@@ -92,6 +194,24 @@ impl UsedDescriptors {
                 RecordKind::Call | RecordKind::EntryOnly => {
                     let [argument, closes] =
                         [used.argument, used.closes].map(|at| captured.argument(usize::from(at).checked_sub(1)?));
+                    let first = captured.argument(0).unwrap_or(0);
+                    let second = captured.argument(1).unwrap_or(0);
+                    let is_futex = used.is_by_number && first == FUTEX;
+                    let fixes = captured.argument(3).is_some_and(|flags| flags & MAP_FIXED != 0);
+                    if used.memory == MemoryUse::Lock {
+                        self.waited(pid, tid, record.tsc);
+                    }
+                    match used.memory {
+                        MemoryUse::Lock => self.locked(pid, first),
+                        _ if is_futex => self.locked(pid, second),
+                        MemoryUse::Unmaps => self.unmapped(pid, first, second),
+                        MemoryUse::Maps if fixes => self.unmapped(pid, first, second),
+                        MemoryUse::Execs => self.unmapped(pid, 0, u64::MAX),
+                        MemoryUse::Maps | MemoryUse::Nothing => {}
+                    }
+                    let is_ring = used.is_by_number && captured.argument(0) == Some(IO_URING_ENTER);
+                    let ring = captured.argument(1).filter(|_| is_ring);
+                    ring.into_iter().for_each(|it| self.used(pid, it as u32));
                     argument.filter(|_| used.closes != 1).into_iter().for_each(|it| self.used(pid, it as u32));
                     closes.into_iter().for_each(|it| self.closed(pid, it as u32));
                 }
@@ -117,8 +237,34 @@ impl UsedDescriptors {
         let asked = self.asked.entry(pid).or_default();
         if i32::try_from(descriptor).is_ok() && asked.len() < MOST && asked.insert(descriptor) {
             // One that finds no room is not looked at before it is closed.
-            let _ = self.to.try_send(UsedDescriptor { pid, descriptor });
+            let _ = self.to.try_send(Used { pid, what: UsedThing::Descriptor(descriptor) });
         }
+    }
+
+    fn locked(&mut self, pid: ProcessId, address: u64) {
+        if self.pages.is_new(pid, address) {
+            let _ = self.to.try_send(Used { pid, what: UsedThing::Lock(address) });
+        }
+    }
+
+    fn waited(&mut self, pid: ProcessId, tid: ThreadId, tsc: u64) {
+        /// Ticks in which a thread is told of once.
+        const LATELY: u64 = 1 << 24;
+        /// Threads that are remembered.
+        const MOST: usize = 1 << 12;
+        if self.threads.len() >= MOST {
+            self.threads.clear();
+        }
+        let last = self.threads.entry((pid, tid)).or_default();
+        if tsc.wrapping_sub(*last) > LATELY {
+            *last = tsc;
+            let _ = self.to.try_send(Used { pid, what: UsedThing::Thread(tid) });
+        }
+    }
+
+    fn unmapped(&mut self, pid: ProcessId, start: u64, length: u64) {
+        self.pages = LastPages::default();
+        let _ = self.to.try_send(Used { pid, what: UsedThing::Unmapped(start, length) });
     }
 
     fn closed(&mut self, pid: ProcessId, descriptor: u32) {
@@ -153,7 +299,7 @@ mod tests {
         used.closed(ProcessId(1), 3);
         used.used(ProcessId(1), 3);
         used.used(ProcessId(1), u32::MAX);
-        let asked: Vec<u32> = from.try_iter().map(|it| it.descriptor).collect();
-        assert_eq!(asked, [3, 4, 3]);
+        let asked: Vec<UsedThing> = from.try_iter().map(|it| it.what).collect();
+        assert_eq!(asked, [3, 4, 3].map(UsedThing::Descriptor));
     }
 }

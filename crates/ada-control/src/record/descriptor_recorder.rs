@@ -10,7 +10,9 @@ use ada_format::atf::{SeenDescriptor, append_descriptors, trim_descriptors};
 use ada_process::procfs::OpenDescriptor;
 use ada_process::{Clock, SocketPeers};
 
-use crate::drain::UsedDescriptor;
+use super::memory_recorder::MemoryRecorder;
+use super::priority_recorder::PriorityRecorder;
+use crate::drain::{Used, UsedThing};
 use crate::tracked::Programs;
 
 /// What is kept of a process that has no folder yet, and may never get one.
@@ -19,7 +21,9 @@ const MOST_WAITING: usize = 1 << 12;
 /// Looks at descriptors that are asked for.
 pub(super) struct DescriptorRecorder {
     session: PathBuf,
-    asked: Receiver<UsedDescriptor>,
+    asked: Receiver<Used>,
+    memory: MemoryRecorder,
+    priorities: PriorityRecorder,
     peers: SocketPeers,
     waiting: HashMap<ProcessId, Vec<SeenDescriptor>>,
     /// How many bytes a process may have, if only the newest part is kept.
@@ -28,11 +32,12 @@ pub(super) struct DescriptorRecorder {
 
 impl DescriptorRecorder {
     /// `ring` where only so many bytes are kept.
-    pub(super) fn new(session: PathBuf, asked: Receiver<UsedDescriptor>, ring: Option<u64>) -> Self {
+    pub(super) fn new(session: PathBuf, asked: Receiver<Used>, ring: Option<u64>) -> Self {
         /// What is told of descriptors has this part of a ring, for each process.
         const PART: u64 = 64;
         let most_bytes = ring.map(|bytes| bytes / PART);
-        Self { session, asked, peers: SocketPeers::open(), waiting: HashMap::new(), most_bytes }
+        let (memory, priorities) = (MemoryRecorder::default(), PriorityRecorder::default());
+        Self { session, asked, memory, priorities, peers: SocketPeers::open(), waiting: HashMap::new(), most_bytes }
     }
 
     /// Looks until nothing more is to come.
@@ -47,6 +52,8 @@ impl DescriptorRecorder {
             }
             // What cannot be written is not known later, and nothing else depends on it.
             self.write();
+            self.memory.write(&self.session);
+            self.priorities.write(&self.session);
             if has_ended {
                 return;
             }
@@ -54,9 +61,24 @@ impl DescriptorRecorder {
     }
 
     /// Looks at one, and at all others that are asked for by now.
-    fn look(&mut self, clock: Clock, first: UsedDescriptor) {
+    fn look(&mut self, clock: Clock, first: Used) {
         let mut sockets: HashMap<ProcessId, Vec<(u64, SeenDescriptor)>> = HashMap::new();
-        for UsedDescriptor { pid, descriptor } in std::iter::once(first).chain(self.asked.try_iter()) {
+        for Used { pid, what } in std::iter::once(first).chain(self.asked.try_iter()) {
+            let descriptor = match what {
+                UsedThing::Descriptor(descriptor) => descriptor,
+                UsedThing::Lock(address) => {
+                    self.memory.look(clock, pid, address);
+                    continue;
+                }
+                UsedThing::Thread(thread) => {
+                    self.priorities.look(clock, pid, thread);
+                    continue;
+                }
+                UsedThing::Unmapped(start, length) => {
+                    self.memory.forget(pid, start, length);
+                    continue;
+                }
+            };
             let from = clock.now();
             let Some(open) = OpenDescriptor::read(pid, descriptor) else { continue };
             let access = [(open.access.reads, "r"), (open.access.writes, "w")];
@@ -81,9 +103,7 @@ impl DescriptorRecorder {
             waiting.extend(sockets.into_iter().map(|(number, mut seen)| {
                 if let Some(facts) = known.get(&number) {
                     seen.form = facts.form.to_owned();
-                    if let Some((local, remote)) = facts.addresses {
-                        (seen.local, seen.remote) = (local.to_string(), remote.to_string());
-                    }
+                    (seen.local, seen.remote) = (facts.local.clone(), facts.remote.clone());
                     seen.peer = facts.peer.map(|peer| format!("socket:[{peer}]")).unwrap_or_default();
                 }
                 seen

@@ -9,6 +9,8 @@ mod finish;
 mod job_control;
 mod known_clock;
 mod manifest;
+mod memory_recorder;
+mod priority_recorder;
 mod recording;
 mod recording_threads;
 mod report;

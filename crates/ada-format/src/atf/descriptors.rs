@@ -3,20 +3,16 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use ada_event::TraceNanos;
-use rustix::fs::OFlags;
 
-use crate::private::{Replacement, create_file};
+use super::side_file::{append_text, read_small};
+use crate::private::Replacement;
 
 /// Its name in a process's folder.
 pub(super) const FILE: &str = "descriptors.tsv";
-/// More of a file is not read.
-const MOST_BYTES: u64 = 256 << 20;
 
 /// What a descriptor was seen to stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,15 +39,8 @@ pub struct SeenDescriptor {
 
 /// Appends to the file of a process, which is begun now if need be. Gives how many bytes.
 pub fn append_descriptors(process: &Path, seen: &[SeenDescriptor]) -> io::Result<u64> {
-    let path = process.join(FILE);
-    // Not through a link, which somebody else would have made.
-    let no_link = OFlags::NOFOLLOW.bits().cast_signed();
-    let mut file = match File::options().append(true).custom_flags(no_link).open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => create_file(&path)?,
-        opened => opened?,
-    };
     let text = lines(seen);
-    file.write_all(text.as_bytes())?;
+    append_text(&process.join(FILE), &text)?;
     Ok(text.len() as u64)
 }
 
@@ -93,10 +82,7 @@ fn without_controls(field: &str) -> Cow<'_, str> {
 
 /// What was seen of a process's descriptors. Nothing where there is no file, or none that can be read.
 pub fn read_descriptors(process: &Path) -> Vec<SeenDescriptor> {
-    let path = process.join(FILE);
-    let is_small = std::fs::metadata(&path).is_ok_and(|it| it.is_file() && it.len() <= MOST_BYTES);
-    let bytes = if is_small { std::fs::read(&path).unwrap_or_default() } else { Vec::new() };
-    parse_descriptors(&bytes)
+    parse_descriptors(&read_small(&process.join(FILE)))
 }
 
 /// The lines of a file that say something. The last one may be cut.

@@ -27,9 +27,12 @@ pub mod packed;
 mod payload;
 mod platform;
 mod preamble;
+mod priorities;
 mod recording;
 mod schedule;
 mod session;
+mod shared_memory;
+mod side_file;
 mod store;
 
 pub use beside::copy_beside;
@@ -52,10 +55,12 @@ pub use map::Mapping;
 pub use merge::{Merge, MergedEvent};
 pub use payload::{Arm64Frame, MAX_PROBES, MAX_STACK_WINDOW, Payload, Probes, X86Call, X86Captured, X86Return};
 pub use platform::{Arch, Clock, Os, Platform};
+pub use priorities::{SeenPriority, append_priorities, parse_priorities, read_priorities};
 pub use recording::{DetailWriter, IndexWriter, SessionWriter, SyncPolicy, ThreadWriter};
 pub use schedule::{append_schedule, parse_schedule, read_schedule, trim_schedule};
 pub use session::{
     Events, Finding, HeldRecord, HeldRecords, PieceReader, Problem, Process, Session, ThreadDetail, ThreadEvents,
     ThreadTrace,
 };
+pub use shared_memory::{SeenMemory, append_shared_memory, parse_shared_memory, read_shared_memory};
 pub use store::Store;

@@ -13,7 +13,7 @@ pub use listeners::listeners;
 pub use open_descriptor::{Access, OpenDescriptor};
 pub use process_dir::ProcessDir;
 pub use process_memory::ProcessMemory;
-pub use stat::Stat;
+pub use stat::{Priority, Stat};
 pub use status::Status;
 
 /// The ids of all processes.

@@ -5,6 +5,17 @@ pub struct Stat {
     fields: String,
 }
 
+/// How a thread is scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priority {
+    /// The kernel's number of the policy.
+    pub policy: u32,
+    /// The priority among those of real time.
+    pub realtime: u32,
+    /// How nice it is.
+    pub nice: i32,
+}
+
 impl Stat {
     pub(super) fn parse(text: &str) -> Option<Self> {
         // The name stands in parentheses, and may hold spaces and parentheses itself.
@@ -32,6 +43,15 @@ impl Stat {
         self.field(22)?.parse().ok()
     }
 
+    /// How it is scheduled, without what locks have handed on to it.
+    pub fn priority(&self) -> Option<Priority> {
+        Some(Priority {
+            policy: self.field(41)?.parse().ok()?,
+            realtime: self.field(40)?.parse().ok()?,
+            nice: self.field(19)?.parse().ok()?,
+        })
+    }
+
     /// The status of a process that has ended, and that nobody has waited for yet.
     pub(crate) fn exit_status(&self) -> Option<i32> {
         self.has_ended().then(|| self.field(52)?.parse().ok())?
@@ -50,6 +70,7 @@ mod tests {
         assert_eq!((zombie.started(), zombie.exit_status()), (Some(22), Some(52)));
         let running = Stat::parse(&format!("1 (Z) S {}", after_state.join(" "))).unwrap();
         assert!(!running.has_ended() && !running.is_zombie() && running.exit_status().is_none());
+        assert_eq!(running.priority(), Some(Priority { policy: 41, realtime: 40, nice: 19 }));
         assert!(Stat::parse("").is_none() && Stat::parse("1 (a)").unwrap().has_ended());
     }
 }

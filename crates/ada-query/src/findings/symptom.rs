@@ -12,6 +12,7 @@ const WORDS: [(&[&str], &[&str]); 8] = [
             "hang",
             "lock_held_asleep",
             "lock_inversion",
+            "priority_inversion",
             "long_wait",
             "never_joined",
             "never_resumed",

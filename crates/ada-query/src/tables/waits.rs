@@ -9,8 +9,8 @@ use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text}
 use crate::shared::Shared;
 use crate::trace::Target;
 use crate::waits::{
-    CallPlaces, Readers, all_waits, doubt_words, object_name, reason, state, suspended, waiter, waiting_thread,
-    waker_pid, waker_task,
+    CallPlaces, Readers, all_waits, doubt_words, holder_pid, object_name, reason, state, suspended, waiter,
+    waiting_thread, waker_pid, waker_task,
 };
 
 /// Waits of threads and tasks for each other.
@@ -66,6 +66,7 @@ impl Described for Waits {
                 "the threads that certainly read a read-write lock when the wait for it began; there may be more",
             ),
             plain("waker_task_id", Kind::Integer, "the task or goroutine that ended the wait"),
+            plain("holder_pid", Kind::Integer, "the process of who held the lock when the wait began"),
         ],
         parameters: &[],
     };
@@ -102,6 +103,15 @@ impl Relation for Waits {
                 let holder = process.known_thread_id(wait.holder).or(wait.holder_tid);
                 let remote = trace.remote_waker(wait);
                 let waker = process.known_thread_id(wait.waker).or(remote.as_ref().map(|it| it.thread_id));
+                let remote_holder = trace.remote_holder(wait);
+                let hold_span = match remote_holder.as_ref().and_then(|it| it.span.clone()) {
+                    Some(span) => text(span),
+                    None => frame(wait.holder, wait.hold_seq),
+                };
+                let hold_place = match places.remote_hold_name(wait) {
+                    Some(name) => text(name),
+                    None => place(wait.holder, wait.hold_seq),
+                };
                 let wake_span = match remote.as_ref().and_then(|it| it.span.clone()) {
                     Some(span) => text(span),
                     None => frame(wait.waker, wait.wake_seq),
@@ -125,8 +135,8 @@ impl Relation for Waits {
                     text(state(wait)),
                     number(u64::from(wait.is_timed == 1)),
                     maybe(holder, number),
-                    frame(wait.holder, wait.hold_seq),
-                    place(wait.holder, wait.hold_seq),
+                    hold_span,
+                    hold_place,
                     maybe(wait.hold_start, number),
                     maybe(waker, number),
                     wake_span,
@@ -139,6 +149,7 @@ impl Relation for Waits {
                     maybe(reason(process, wait), text),
                     maybe(readers.of(process, wait), text),
                     maybe(waker_task(process, wait), number),
+                    maybe(holder_pid(process, wait, remote_holder.as_ref()), number),
                 ]);
             }
         }

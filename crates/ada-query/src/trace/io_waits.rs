@@ -34,7 +34,7 @@ fn is_only_slow(process: &TraceProcess, wait: &WaitSpan) -> bool {
 }
 
 fn find_wakers(processes: &mut [TraceProcess], first: usize, session: &Session) {
-    if processes.iter().all(|process| process.tables.meta().io_calls.is_empty()) {
+    if processes.iter().all(|process| process.tables.meta().io.calls.is_empty()) {
         return;
     }
     let found = correlate(&processes.iter().map(|process| process_io(process, session)).collect::<Vec<_>>());
@@ -72,7 +72,7 @@ fn process_io<'a>(process: &'a TraceProcess, session: &Session) -> ProcessIo<'a>
         first_thread: meta
             .thread_index(process.pid.first_thread())
             .or((!meta.threads.is_empty()).then_some(ThreadIndex(0))),
-        calls: &meta.io_calls,
+        io: &meta.io,
         waits: &meta.waits,
         seen: read_descriptors(&recorded.path),
         has_slept: Box::new(|thread, start, end| has_slept(process, thread, start, end)),
@@ -80,8 +80,8 @@ fn process_io<'a>(process: &'a TraceProcess, session: &Session) -> ProcessIo<'a>
             let lives = meta.pthreads.iter().rev().filter(|it| it.handle == handle && it.handle != NONE);
             lives.filter(|it| it.create_time.is_none_or(|at| at <= time)).map(|it| it.thread).next()
         }),
-        known_until: (manifest.is_some_and(is_complete) && meta.io_calls_left_out == 0)
-            .then_some(meta.io_known_until.unwrap_or(TraceNanos::MAX)),
+        known_until: (manifest.is_some_and(is_complete) && meta.io.left_out == 0)
+            .then_some(meta.io.known_until.unwrap_or(TraceNanos::MAX)),
     }
 }
 
@@ -94,7 +94,7 @@ fn has_slept(process: &TraceProcess, thread: ThreadIndex, start: TraceNanos, end
 }
 
 /// Whether all calls of a process are recorded.
-fn is_complete(manifest: &Manifest) -> bool {
+pub(super) fn is_complete(manifest: &Manifest) -> bool {
     let has_drops = manifest.drops.iter().any(|drops| drops.count > 0);
     !manifest.attached && !has_drops && manifest.ring.is_none() && manifest.switches.is_empty()
 }
@@ -111,7 +111,23 @@ pub struct RemoteWaker<'a> {
     pub span: Option<String>,
 }
 
+/// Who held what a wait was for, in another process.
+pub struct RemoteHolder<'a> {
+    /// That process.
+    pub process: &'a TraceProcess,
+    /// The call that took it, where it is known.
+    pub span: Option<String>,
+}
+
 impl Trace {
+    /// Who held what was waited for, where that is a thread of another process.
+    pub fn remote_holder(&self, wait: &WaitSpan) -> Option<RemoteHolder<'_>> {
+        let process = self.processes.get(usize::try_from(wait.holder_process?).ok()?)?;
+        let thread_id = process.thread_id(wait.remote_holder?);
+        let span = wait.hold_seq.map(|seq| process.refer(Target::Frame(thread_id, seq)));
+        Some(RemoteHolder { process, span })
+    }
+
     /// Who ended a wait, where that is a thread of another process.
     pub fn remote_waker(&self, wait: &WaitSpan) -> Option<RemoteWaker<'_>> {
         let process = self.processes.get(usize::try_from(wait.remote_process?).ok()?)?;

@@ -16,6 +16,7 @@ mod process;
 mod recorded_call;
 mod recorded_states;
 mod reference;
+mod shared_waits;
 mod switched;
 mod thread_states;
 mod unknown_goroutines;
@@ -23,7 +24,7 @@ mod unknown_goroutines;
 pub use call_values::{CallValues, NamedValue};
 pub(crate) use causality::wake_certainty;
 pub use causality::{CausalEnd, CausalLink, causal_links};
-pub use io_waits::RemoteWaker;
+pub use io_waits::{RemoteHolder, RemoteWaker};
 pub use life::Life;
 pub use names::{Code, Names};
 pub(crate) use plain_names::plain_name;
@@ -81,6 +82,7 @@ impl Trace {
                 trace.processes.push(TraceProcess::new(recorded, tables, names, (index, number), is_alone, &mut first));
             }
             io_waits::resolve(&mut trace.processes[first_process..], first_process, &session);
+            shared_waits::resolve(&mut trace.processes[first_process..], first_process, &session);
             let name = trace.unique_name(&session);
             trace.sessions.push(TraceSession { name, session, start, end });
         }

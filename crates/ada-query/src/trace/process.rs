@@ -54,6 +54,8 @@ pub struct TraceProcess {
     signatures: OnceLock<Signatures>,
     /// What descriptors stood for, in all processes of the session.
     pub(super) io_objects: Arc<[String]>,
+    /// What objects in memory are called that processes of the session share.
+    pub(super) shared_objects: Arc<[String]>,
     /// When its threads ran.
     pub(super) states: RecordedStates,
 }
@@ -114,12 +116,18 @@ impl TraceProcess {
             runs: OnceLock::new(),
             signatures: OnceLock::new(),
             io_objects: Arc::default(),
+            shared_objects: Arc::default(),
             states: RecordedStates::in_folder(&recorded.path),
             tables,
         }
     }
 
     /// What a descriptor stood for, by its number in waits.
+    pub fn shared_object(&self, number: u64) -> Option<&str> {
+        self.shared_objects.get(usize::try_from(number).ok()?).map(String::as_str)
+    }
+
+    /// What a descriptor stood for, by its number.
     pub fn io_object(&self, number: u64) -> Option<&str> {
         self.io_objects.get(usize::try_from(number).ok()?).map(String::as_str)
     }

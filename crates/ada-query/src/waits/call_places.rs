@@ -54,6 +54,9 @@ impl CallPlaces {
             if let Some((at, call)) = wait.remote_process.zip(wait.remote_waker.zip(wait.wake_seq)) {
                 remote.entry(at).or_default().push(call);
             }
+            if let Some((at, call)) = wait.holder_process.zip(wait.remote_holder.zip(wait.hold_seq)) {
+                remote.entry(at).or_default().push(call);
+            }
         }
         let mut places = Self::of_calls(trace, process, calls)?;
         places.awaiting.extend(awaiting);
@@ -71,6 +74,11 @@ impl CallPlaces {
     /// The function around the call of another process that ended a wait.
     pub fn remote_name(&self, wait: &WaitSpan) -> Option<String> {
         self.remote.get(&(wait.remote_process?, wait.remote_waker?, wait.wake_seq?)).cloned()
+    }
+
+    /// The same of the call that took what was waited for.
+    pub fn remote_hold_name(&self, wait: &WaitSpan) -> Option<String> {
+        self.remote.get(&(wait.holder_process?, wait.remote_holder?, wait.hold_seq?)).cloned()
     }
 
     /// Those around calls, which are known by their opening events.

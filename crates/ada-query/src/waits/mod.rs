@@ -18,7 +18,7 @@ use ada_span::wait::{WaitKind, WaitSpan};
 use ada_span::{NONE, ThreadIndex};
 use serde_json::{Value, json};
 
-use crate::trace::{RemoteWaker, Target, Trace, TraceProcess};
+use crate::trace::{RemoteHolder, RemoteWaker, Target, Trace, TraceProcess};
 
 /// What was waited for, as people and tables call it.
 pub fn object_name(process: &TraceProcess, wait: &WaitSpan) -> Option<String> {
@@ -32,6 +32,9 @@ pub fn object_name(process: &TraceProcess, wait: &WaitSpan) -> Option<String> {
             }
             _ => address(),
         };
+    }
+    if let Some(name) = wait.shared_object.and_then(|number| process.shared_object(number)) {
+        return Some(name.to_owned());
     }
     match (wait.kind(), wait.holder) {
         (WaitKind::Sleep | WaitKind::Signal, _) => None,
@@ -84,6 +87,7 @@ pub fn doubt_words(wait: &WaitSpan) -> Vec<&'static str> {
 /// A wait as JSON, with all that is known of it.
 pub fn to_json(trace: &Trace, process: &TraceProcess, wait: &WaitSpan, places: &CallPlaces) -> Value {
     let remote = trace.remote_waker(wait);
+    let holder = trace.remote_holder(wait);
     let frame = |thread: Option<ThreadIndex>, seq: Option<EventSeq>| {
         let (thread, seq) = thread.zip(seq)?;
         Some(process.refer(Target::Frame(process.thread_id(thread), seq)))
@@ -107,8 +111,9 @@ pub fn to_json(trace: &Trace, process: &TraceProcess, wait: &WaitSpan, places: &
         "state": state(wait),
         "is_timed": wait.is_timed == 1,
         "holder_thread_id": id(wait.holder).or(wait.holder_tid.map(|id| id.0)),
-        "hold_span_id": frame(wait.holder, wait.hold_seq),
-        "hold_function": place(wait.holder, wait.hold_seq),
+        "holder_pid": holder_pid(process, wait, holder.as_ref()),
+        "hold_span_id": frame(wait.holder, wait.hold_seq).or(holder.as_ref().and_then(|it| it.span.clone())),
+        "hold_function": place(wait.holder, wait.hold_seq).or(places.remote_hold_name(wait)),
         "hold_start_ns": time(wait.hold_start),
         "waker_thread_id": id(wait.waker).or(remote.as_ref().map(|it| it.thread_id.0)),
         "wake_span_id": frame(wait.waker, wait.wake_seq).or(remote.as_ref().and_then(|it| it.span.clone())),
@@ -119,6 +124,11 @@ pub fn to_json(trace: &Trace, process: &TraceProcess, wait: &WaitSpan, places: &
         "waker_pid": waker_pid(process, wait, remote.as_ref()),
         "uncertain": doubt_words(wait),
     })
+}
+
+/// The process of who held what was waited for.
+pub(crate) fn holder_pid(process: &TraceProcess, wait: &WaitSpan, remote: Option<&RemoteHolder<'_>>) -> Option<u32> {
+    wait.holder.map(|_| process.pid.0).or(remote.map(|it| it.process.pid.0))
 }
 
 /// The process of who ended a wait.

@@ -37,7 +37,7 @@ use crate::thread_index::ThreadIndex;
 use crate::wait;
 
 /// Raised whenever the same events make other tables.
-pub const ANALYSIS_VERSION: u64 = 17;
+pub const ANALYSIS_VERSION: u64 = 20;
 
 /// Analyses a process and writes its tables into an empty folder. `progress` is called with each few thousand events.
 pub fn analyze(
@@ -104,12 +104,19 @@ pub fn analyze(
     remove_starts(&mut meta);
     let ids: Vec<ThreadId> = meta.threads.iter().map(|thread| thread.id).collect();
     let sees_unlocks = sees_unlocks(traits, options);
-    let known = wait::Known { ids: &ids, threads: &meta.pthreads, losses: &losses, sees_unlocks, options };
-    let wait::Waits { mut waits, left_out, holds, io_calls, io_left_out, io_known_until } =
-        wait::correlate(sync, &known);
+    let shared_memory = source.shared_memory();
+    let known = wait::Known {
+        ids: &ids,
+        threads: &meta.pthreads,
+        losses: &losses,
+        sees_unlocks,
+        shared_memory: &shared_memory,
+        options,
+    };
+    let wait::Waits { mut waits, left_out, holds, io, shared } = wait::correlate(sync, &known);
     wait::name_dispatched(&mut waits, &meta.dispatched, &group_waits);
     (meta.waits, meta.waits_left_out, meta.holds) = (waits, left_out, holds);
-    (meta.io_calls, meta.io_calls_left_out, meta.io_known_until) = (io_calls, io_left_out, io_known_until);
+    (meta.io, meta.shared) = (io, shared);
     write_meta(folder, &meta)?;
     Tables::open(folder)
 }

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use ada_event::{EventSeq, ProcessId, TraceNanos};
 
 use super::finder::{Finder, IoWait, IoWaker, piece};
+use super::letters::Letters;
 use super::objects::{Object, ObjectKind, Objects};
 use super::process_io::ProcessIo;
+use super::several::{descriptors_of, name_several};
 use super::signals::Signals;
 use super::streams::{CallPlace, Piece, Source, Stream};
 use super::tables::{DescriptorTable, ObjectIndex};
@@ -29,7 +31,7 @@ const END: usize = usize::MAX;
 
 /// Finds what waits for input were for, and who ended them.
 pub fn correlate(processes: &[ProcessIo<'_>]) -> SessionIo {
-    let mut tables: Vec<DescriptorTable> = processes.iter().map(|it| DescriptorTable::of(it.calls)).collect();
+    let mut tables: Vec<DescriptorTable> = processes.iter().map(|it| DescriptorTable::of(&it.io.calls)).collect();
     let objects = Objects::find(processes, &mut tables);
     let mut finder = Finder {
         processes,
@@ -37,20 +39,23 @@ pub fn correlate(processes: &[ProcessIo<'_>]) -> SessionIo {
         objects,
         streams: BTreeMap::new(),
         connects: HashMap::new(),
+        letters: Letters::default(),
         controls: vec![Vec::new(); processes.len()],
         listeners: HashSet::new(),
         known_until: processes.iter().map(|process| process.known_until.unwrap_or_default()).min().unwrap_or_default(),
     };
     finder.collect();
-    let waits = (0..processes.len()).map(|process| finder.waits_of(process)).collect();
-    SessionIo { objects: finder.objects.all.into_iter().map(|object| object.label).collect(), waits }
+    let mut waits: Vec<Vec<IoWait>> = (0..processes.len()).map(|process| finder.waits_of(process)).collect();
+    let mut objects: Vec<String> = finder.objects.all.into_iter().map(|object| object.label).collect();
+    name_several(&mut waits, &mut objects);
+    SessionIo { objects, waits }
 }
 
 impl Finder<'_> {
     /// Puts all calls where they belong.
     fn collect(&mut self) {
         for (process, io) in self.processes.iter().enumerate() {
-            for (call, it) in io.calls.iter().enumerate() {
+            for (call, it) in io.io.calls.iter().enumerate() {
                 self.add(CallPlace { process, call }, it);
             }
             let open: Vec<_> = self.tables[process].at_the_end().cloned().collect();
@@ -60,17 +65,22 @@ impl Finder<'_> {
             }
         }
         self.streams.values_mut().for_each(Stream::finish);
+        self.letters.deliver(&self.objects);
     }
 
     fn add(&mut self, place: CallPlace, call: &IoCallSpan) {
-        /// Of `recv`: what is read stays there.
-        const PEEK: u64 = 2;
         let table = &self.tables[place.process];
         let own = table.object(table.place(call.descriptor(), call.start));
         match call.what() {
-            IoCall::Receive if call.arguments[3] & PEEK != 0 => {}
-            IoCall::Read | IoCall::Receive => {
+            _ if call.peeks() => {}
+            what if what.takes() => {
                 let Some(object) = own else { return };
+                if self.is_mailbox(object) {
+                    let from = self.processes[place.process].io.address_of(call).map(str::to_owned);
+                    let remote = || Some(self.object(object).remote.clone()).filter(|it| !it.is_empty());
+                    let from = from.or_else(remote);
+                    return self.letters.take(object, from, piece(place, call, u64::from(call.bytes_moved())));
+                }
                 let bytes = self.bytes(object, call);
                 let is_counter = self.object(object).kind == ObjectKind::Counter;
                 let has_slept =
@@ -81,7 +91,10 @@ impl Finder<'_> {
                     None => stream.lose_count(call.start),
                 }
             }
-            IoCall::Write => {
+            what if what.gives() => {
+                if let Some((from, to)) = own.and_then(|own| Some((own, self.addressee(own, place, call)?))) {
+                    return self.letters.send(from, to, piece(place, call, u64::from(call.bytes_moved())));
+                }
                 let Some((object, to)) = own.and_then(|own| Some((own, self.reader_of(own)?))) else { return };
                 let bytes = self.bytes(object, call);
                 let stream = self.streams.entry(to).or_default();
@@ -147,7 +160,7 @@ impl Finder<'_> {
     /// How a process ended: the call that did, or its last event.
     fn end_of(&self, process: usize) -> Piece {
         let io = &self.processes[process];
-        let exit = io.calls.iter().enumerate().rev().find(|(_, call)| call.what() == IoCall::Exit);
+        let exit = io.io.calls.iter().enumerate().rev().find(|(_, call)| call.what() == IoCall::Exit);
         match exit {
             // What it had open is closed some time later.
             Some((call, it)) => Piece { end: TraceNanos::MAX, ..piece(CallPlace { process, call }, it, 0) },
@@ -166,8 +179,9 @@ impl Finder<'_> {
         // A signal's handler may call others inside a call that waits, as postgres does inside select: of these only one that took
         // most of the time is what the call itself waits in. The call's own registers go before.
         let mut calls: HashMap<(ThreadIndex, EventSeq), usize> = HashMap::new();
-        for (at, call) in io.calls.iter().enumerate() {
-            let took = |at: usize| (io.calls[at].seq == call.outer_seq, io.calls[at].end.since(io.calls[at].start));
+        for (at, call) in io.io.calls.iter().enumerate() {
+            let took =
+                |at: usize| (io.io.calls[at].seq == call.outer_seq, io.io.calls[at].end.since(io.io.calls[at].start));
             let longest = calls.entry((call.thread, call.outer_seq)).or_insert(at);
             if took(at) > took(*longest) {
                 *longest = at;
@@ -178,7 +192,7 @@ impl Finder<'_> {
         };
         let waits = io.waits.iter().enumerate().filter(|(_, wait)| wait.kind() == WaitKind::Input);
         let found = waits.filter_map(|(at, wait)| {
-            let call = *calls.get(&(wait.thread, wait.seq)).filter(|at| is_it(&io.calls[**at], wait))?;
+            let call = *calls.get(&(wait.thread, wait.seq)).filter(|at| is_it(&io.io.calls[**at], wait))?;
             Some(self.wait(at, wait, CallPlace { process, call }))
         });
         let signals = Signals::of(self, process);
@@ -187,13 +201,27 @@ impl Finder<'_> {
     }
 
     fn wait(&self, at: usize, wait: &WaitSpan, place: CallPlace) -> IoWait {
-        let call = &self.processes[place.process].calls[place.call];
+        let call = &self.processes[place.process].io.calls[place.call];
         let table = &self.tables[place.process];
-        let descriptor = call.used();
-        let object = descriptor.and_then(|it| table.object(table.place(it, call.start)));
+        let object_of = |descriptor: u32| table.object(table.place(descriptor, call.start));
+        let ready = self.processes[place.process].io.ready_in(call);
+        let descriptors: Vec<u32> = match ready.is_empty() {
+            true => call.used().into_iter().collect(),
+            false => descriptors_of(ready),
+        };
+        let descriptor = descriptors.first().copied();
+        let object = descriptor.and_then(object_of);
         let mut doubts = Doubts(wait.doubts);
-        let found = |waker, doubts| IoWait { wait: at, descriptor, object: object.map(|it| it.0), waker, doubts };
-        if descriptor.is_some() && object.is_none() {
+        let found = |waker, doubts| IoWait {
+            wait: at,
+            descriptor,
+            object: object.map(|it| it.0),
+            others: descriptors.iter().skip(1).map(|it| (*it, object_of(*it).map(|it| it.0))).collect(),
+            waker,
+            doubts,
+        };
+        let is_unknown = ready.iter().any(|it| it.descriptor.is_none());
+        if is_unknown || descriptors.iter().any(|it| object_of(*it).is_none()) {
             doubts.add(Doubt::UnknownObject);
         }
         if wait.has_ended != 1 || call.small_result().is_none() {
@@ -203,9 +231,13 @@ impl Finder<'_> {
             IoCall::WaitChild => {
                 return found(self.child(call), doubts);
             }
-            IoCall::Read | IoCall::Receive => object.map(|object| self.read_from(object, place, call)),
-            IoCall::Write => object.and_then(|object| self.room_made(object, place, call)),
+            what if what.takes() => object.map(|object| match self.is_mailbox(object) {
+                true => self.received(object, place, call),
+                false => self.read_from(object, place, call),
+            }),
+            what if what.gives() => object.and_then(|object| self.room_made(object, place, call)),
             IoCall::Accept => object.map(|_| self.accepted(place, call)),
+            IoCall::Poll | IoCall::Select if !ready.is_empty() => Some(self.several_ready(ready, place, call)),
             IoCall::Poll if call.small_result() > Some(0) => object.map(|it| self.became_readable(it, place, call)),
             IoCall::EpollWait if call.small_result() > Some(0) => Some(self.one_became_readable(place, call)),
             _ => None,
@@ -236,7 +268,7 @@ impl Finder<'_> {
     pub(super) fn waker(&self, piece: Piece) -> Option<IoWaker> {
         let process = piece.call.process;
         let io = &self.processes[process];
-        match io.calls.get(piece.call.call) {
+        match io.io.calls.get(piece.call.call) {
             Some(call) => Some(IoWaker { process, thread: call.thread, seq: Some(call.seq), time: call.start }),
             None => Some(IoWaker { process, thread: io.first_thread?, seq: None, time: piece.start }),
         }
@@ -255,6 +287,7 @@ impl Finder<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io_calls::IoCalls;
 
     const OWN: ThreadIndex = ThreadIndex(0);
 
@@ -284,13 +317,14 @@ mod tests {
             doubts: 0,
             ..WaitSpan::default()
         };
+        let io = IoCalls { calls: calls.to_vec(), ..IoCalls::default() };
         let process = ProcessIo {
             pid: ProcessId(1),
             parent: None,
             start: TraceNanos(0),
             end: TraceNanos(2000),
             first_thread: Some(OWN),
-            calls,
+            io: &io,
             waits: &[wait],
             seen: Vec::new(),
             has_slept: Box::new(|_, _, _| false),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ada_event::{EventSeq, TraceNanos};
 
+use super::letters::Letters;
 use super::objects::Objects;
 use super::process_io::ProcessIo;
 use super::streams::{CallPlace, Piece, Stream};
@@ -13,7 +14,7 @@ use crate::thread_index::ThreadIndex;
 use crate::wait::Doubts;
 
 /// What was found out about a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IoWait {
     /// Its place in the list of the process's waits.
     pub wait: usize,
@@ -21,6 +22,8 @@ pub struct IoWait {
     pub descriptor: Option<u32>,
     /// What it stood for, in [`SessionIo::objects`].
     pub object: Option<usize>,
+    /// Further descriptors that were ready when it ended, and what they stood for.
+    pub others: Vec<(u32, Option<usize>)>,
     /// Who ended the wait.
     pub waker: Option<IoWaker>,
     /// What is not certain.
@@ -47,6 +50,8 @@ pub(super) struct Finder<'a> {
     pub(super) objects: Objects,
     /// By the object that is read from.
     pub(super) streams: BTreeMap<ObjectIndex, Stream>,
+    /// Datagrams that were sent to addresses.
+    pub(super) letters: Letters,
     /// The calls that connected sockets.
     pub(super) connects: HashMap<ObjectIndex, CallPlace>,
     /// Calls that say what sets of descriptors are about, by process.

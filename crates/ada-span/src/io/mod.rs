@@ -7,10 +7,13 @@
 
 mod correlate;
 mod finder;
+mod letters;
 mod objects;
 mod process_io;
 mod readiness;
+mod received;
 mod room;
+mod several;
 mod signals;
 mod streams;
 mod tables;

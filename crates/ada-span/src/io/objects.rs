@@ -23,6 +23,11 @@ pub(super) struct Object {
     pub(super) is_of_messages: bool,
     /// Whether what is sent may get lost on its way.
     pub(super) is_lossy: bool,
+    /// A socket's own address, and that of what it is connected to; empty where it has none.
+    pub(super) local: String,
+    pub(super) remote: String,
+    /// Whether it is for datagrams.
+    pub(super) is_of_datagrams: bool,
     /// Whether it has an address of a network.
     pub(super) is_by_network: bool,
     /// Whether a counter is counted down one by one.
@@ -96,19 +101,24 @@ impl Objects {
         };
         let known = self.by_name.get(&seen.name).copied().filter(|_| has_number);
         // It may have been seen before it was connected.
-        let label = match seen.remote.is_empty() {
-            true => seen.name.clone(),
-            false => format!("{} {} -> {}", seen.name, seen.local, seen.remote),
+        let label = match (seen.local.as_str(), seen.remote.as_str()) {
+            ("", "") => seen.name.clone(),
+            (local, "") => format!("{} {local}", seen.name),
+            (local, remote) => format!("{} {local} -> {remote}", seen.name),
         };
         let object = known.or(it.object.filter(|_| !has_number)).unwrap_or_else(|| {
             let is_of_messages = !matches!(seen.form.as_str(), "" | "stream");
             self.add(Object { kind, label: label.clone(), is_of_messages, ..Object::default() })
         });
         self.by_name.entry(seen.name.clone()).or_insert(object);
+        let known = &mut self.all[object.0];
+        known.is_of_datagrams |= seen.form == "datagram";
+        if !seen.local.is_empty() {
+            (known.local, known.remote) = (seen.local.clone(), seen.remote.clone());
+            known.label = label;
+        }
         if !seen.remote.is_empty() {
-            let it = &mut self.all[object.0];
-            (it.label, it.is_by_network) = (label, true);
-            it.is_lossy = seen.form == "datagram";
+            (known.is_by_network, known.is_lossy) = (true, known.is_of_datagrams);
             let ends = self.by_addresses.entry((seen.local.clone(), seen.remote.clone())).or_default();
             if !ends.contains(&object) {
                 ends.push(object);
@@ -135,13 +145,16 @@ impl Objects {
         }
         for (own, peer) in pairs {
             self.all[own.0].peer = Some(peer);
-            self.all[peer.0].peer = Some(own);
+            // Many may be connected to one for datagrams, which is connected to none of them.
+            if !self.all[peer.0].is_of_datagrams {
+                self.all[peer.0].peer = Some(own);
+            }
         }
     }
 
     /// What follows from the calls that make descriptors.
     fn follow_calls(&mut self, process: &ProcessIo<'_>, table: &mut DescriptorTable) {
-        for call in process.calls {
+        for call in &process.io.calls {
             let made = |table: &DescriptorTable, descriptor| table.place(descriptor, call.end);
             match call.what() {
                 IoCall::Pipe => {

@@ -3,7 +3,7 @@
 use ada_event::{ProcessId, TraceNanos};
 use ada_format::atf::SeenDescriptor;
 
-use crate::io_call_span::IoCallSpan;
+use crate::io_calls::IoCalls;
 use crate::thread_index::ThreadIndex;
 use crate::wait::WaitSpan;
 
@@ -19,8 +19,8 @@ pub struct ProcessIo<'a> {
     pub end: TraceNanos,
     /// The thread that it began with.
     pub first_thread: Option<ThreadIndex>,
-    /// Its calls, by their starts.
-    pub calls: &'a [IoCallSpan],
+    /// Its calls.
+    pub io: &'a IoCalls,
     /// Its waits.
     pub waits: &'a [WaitSpan],
     /// What its descriptors were seen to stand for.

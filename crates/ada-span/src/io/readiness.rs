@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use super::finder::{Finder, piece};
 use super::objects::ObjectKind;
-use super::streams::{CallPlace, Piece, Source};
+use super::several::Candidates;
+use super::streams::{CallPlace, Source};
 use super::tables::ObjectIndex;
+use crate::NONE;
 use crate::io_call_span::IoCallSpan;
+use crate::io_calls::{READABLE, WRITABLE};
 use crate::role::IoCall;
 
 /// Changes of sets that are followed. Who watches more is not told what it was.
@@ -39,6 +42,10 @@ impl Finder<'_> {
         if let Some(accepted) = self.next_accept(object, place, call) {
             return accepted;
         }
+        if self.is_mailbox(object) {
+            // What was taken later may be another one.
+            return (self.letters.sent_meanwhile(object, call.start, call.end), false);
+        }
         let Some(stream) = self.streams.get(&object) else { return (Source::Unexplained, false) };
         let source = match self.object(object).kind {
             ObjectKind::Counter => self.counted(object, stream.source_of_counting(call.start, call.end)),
@@ -58,11 +65,11 @@ impl Finder<'_> {
         }
         let io = &self.processes[place.process];
         let table = &self.tables[place.process];
-        let first = io.calls.partition_point(|it| it.start < call.end);
+        let first = io.io.calls.partition_point(|it| it.start < call.end);
         let is_it = |it: &IoCallSpan| {
             it.what() == IoCall::Accept && table.object(table.place(it.descriptor(), it.start)) == Some(listener)
         };
-        let next = io.calls[first..].iter().enumerate().take(MANY).find(|(_, it)| is_it(it))?;
+        let next = io.io.calls[first..].iter().enumerate().take(MANY).find(|(_, it)| is_it(it))?;
         let place = CallPlace { process: place.process, call: first + next.0 };
         match self.accepted(place, next.1) {
             (Source::Call(piece) | Source::Perhaps(piece), sure)
@@ -82,7 +89,7 @@ impl Finder<'_> {
         let Some(&connect) = peer.and_then(|peer| self.connects.get(&peer)) else {
             return (Source::Unexplained, false);
         };
-        let made = &self.processes[connect.process].calls[connect.call];
+        let made = &self.processes[connect.process].io.calls[connect.call];
         let source = if made.end < call.start { Source::WasThere } else { Source::Call(piece(connect, made, 0)) };
         // A connection has two ends, and both are known.
         (source, true)
@@ -93,42 +100,41 @@ impl Finder<'_> {
         let table = &self.tables[place.process];
         let set = table.place(call.descriptor(), call.start);
         let io = &self.processes[place.process];
-        let mut watched: BTreeMap<u32, bool> = BTreeMap::new();
-        let controls = self.controls[place.process].iter().map(|at| &io.calls[*at]);
+        // What is asked after of each; nothing where it is no longer.
+        let mut watched: BTreeMap<u32, Option<u64>> = BTreeMap::new();
+        let controls = self.controls[place.process].iter().map(|at| &io.io.calls[*at]);
         for (count, it) in controls.take_while(|it| it.start < call.end).enumerate() {
             const DELETE: u64 = 2;
             if count > MOST_WATCHED {
                 return (Source::Unexplained, false);
             }
             if it.descriptor() == call.descriptor() && table.place(it.descriptor(), it.start) == set {
-                watched.insert(it.arguments[2] as u32, it.arguments[1] & 0xffff_ffff != DELETE);
+                let events = if it.word == NONE { READABLE } else { it.word };
+                let is_in = it.arguments[1] & 0xffff_ffff != DELETE;
+                watched.insert(it.arguments[2] as u32, is_in.then_some(events));
             }
         }
-        let mut found: Vec<Piece> = Vec::new();
-        let (mut is_among_us, mut is_several) = (true, false);
-        for descriptor in watched.into_iter().filter_map(|(descriptor, is_in)| is_in.then_some(descriptor)) {
+        let mut found = Candidates::default();
+        for (descriptor, events) in watched.into_iter().filter_map(|(descriptor, events)| Some((descriptor, events?))) {
             let Some(object) = table.object(table.place(descriptor, call.start)) else {
-                is_among_us = false;
+                found.is_among_us = false;
                 continue;
             };
-            let (source, is_sure) = self.became_readable(object, place, call);
-            match source {
-                Source::Call(piece) => found.push(piece),
-                Source::Perhaps(piece) => {
-                    is_several = true;
-                    found.push(piece);
-                }
-                // A socket that nobody has connected to meanwhile.
-                Source::Unexplained if self.listeners.contains(&object) => continue,
-                Source::WasThere | Source::Unexplained => {}
+            if events & WRITABLE != 0 && self.was_full(object, call) {
+                let made = self.room_made(object, place, call);
+                made.filter(|(source, _)| *source != Source::Unexplained).into_iter().for_each(|it| found.add_room(it));
             }
-            is_among_us &= is_sure;
+            if events & READABLE == 0 {
+                continue;
+            }
+            match self.became_readable(object, place, call) {
+                // A socket that nobody has connected to meanwhile.
+                (Source::Unexplained, _) if self.listeners.contains(&object) => {}
+                // This one was not ready, or not for the first time.
+                (Source::WasThere | Source::Unexplained, is_sure) => found.is_among_us &= is_sure,
+                readable => found.add(readable),
+            }
         }
-        found.sort_by_key(|it| it.end);
-        match found[..] {
-            [] => (Source::Unexplained, false),
-            [one] if !is_several => (Source::Call(one), is_among_us),
-            [one, ..] => (Source::Perhaps(one), is_among_us),
-        }
+        found.first()
     }
 }

@@ -6,6 +6,13 @@ use super::tables::ObjectIndex;
 use crate::io_call_span::IoCallSpan;
 
 impl Finder<'_> {
+    /// Whether the last write to something before a call found no room there. What had room becomes writable for nobody.
+    pub(super) fn was_full(&self, object: ObjectIndex, call: &IoCallSpan) -> bool {
+        let stream = self.reader_of(object).and_then(|reader| self.streams.get(&reader));
+        let last = stream.and_then(|stream| stream.last_write_before(call.start));
+        last.is_some_and(|write| write.bytes == 0)
+    }
+
     /// The read that a write waited for, where the kernel says that the thread slept in it: what only took long has waited for nobody.
     /// The flag says whether nobody else can have read.
     pub(super) fn room_made(&self, object: ObjectIndex, place: CallPlace, call: &IoCallSpan) -> Option<(Source, bool)> {

@@ -19,7 +19,7 @@ impl Signals {
         let io = &finder.processes[process];
         let mut sent = Vec::new();
         for (from, sender) in finder.processes.iter().enumerate() {
-            for (at, call) in sender.calls.iter().enumerate() {
+            for (at, call) in sender.io.calls.iter().enumerate() {
                 let is_for = |pid: u64| pid as u32 == io.pid.0;
                 let thread = match call.what() {
                     IoCall::Kill if is_for(call.arguments[0]) => None,
@@ -82,6 +82,6 @@ impl Finder<'_> {
             doubts.add(Doubt::OutsideWaker);
         }
         let waker = found.and_then(|(piece, _)| self.waker(piece));
-        Some(IoWait { wait: at, descriptor: None, object: None, waker, doubts })
+        Some(IoWait { wait: at, descriptor: None, object: None, others: Vec::new(), waker, doubts })
     }
 }

@@ -172,6 +172,12 @@ impl Stream {
         if meanwhile.count() > 1 { Source::Perhaps(*last) } else { Source::Call(*last) }
     }
 
+    /// The last call that wrote, or wanted to, before a moment.
+    pub(super) fn last_write_before(&self, time: TraceNanos) -> Option<Piece> {
+        let begun = self.writes.partition_point(|it| it.start < time);
+        self.writes[..begun].last().copied()
+    }
+
     /// Who closed the other end last, before a wait came to its end.
     pub(super) fn source_of_end(&self, start: TraceNanos, end: TraceNanos) -> Source {
         let begun = &self.closes[..self.closes.partition_point(|it| it.start <= end)];

@@ -51,21 +51,55 @@ word_enum! {
         ThreadKill = 21, "pthread_kill";
         /// Waits for a signal.
         SignalWait = 22, "sigwait";
+        /// Waits for one of three sets of descriptors.
+        Select = 23, "select";
+        /// Waits for a ring that the kernel completes what was asked for in.
+        Ring = 24, "io_uring_enter";
+        /// Sends something to an address, which may be among what was read.
+        SendTo = 25, "sendto";
+        /// Takes what was sent, and who sent it; the flags are its fourth argument.
+        ReceiveFrom = 26, "recvfrom";
+        /// The same, with the flags in its third argument.
+        ReceiveMessage = 27, "recvmsg";
+        /// Makes addresses stand for nothing, or for something else: the first, and how many.
+        Unmap = 28, "munmap";
+        /// The same, if its flags, the fourth argument, say so.
+        Map = 29, "mmap";
     }
 }
 
 impl IoCall {
+    /// Whether it takes what was given.
+    pub(crate) const fn takes(self) -> bool {
+        matches!(self, Self::Read | Self::Receive | Self::ReceiveFrom | Self::ReceiveMessage)
+    }
+
+    /// Whether it gives something to others.
+    pub(crate) const fn gives(self) -> bool {
+        matches!(self, Self::Write | Self::SendTo)
+    }
+
     /// By what linkers call the function, without what glibc's internal names have before them; and whether it may wait.
     pub(super) fn of(name: &str) -> Option<(Self, bool)> {
         Some(match name {
             "read" | "readv" => (Self::Read, true),
-            "recv" | "recvfrom" => (Self::Receive, true),
-            "recvmsg" => (Self::Read, true),
-            "write" | "writev" | "send" | "sendto" | "sendmsg" | "sendfile" | "sendfile64" => (Self::Write, true),
+            "recv" => (Self::Receive, true),
+            "recvfrom" => (Self::ReceiveFrom, true),
+            "recvmsg" => (Self::ReceiveMessage, true),
+            "write" | "writev" | "send" | "sendfile" | "sendfile64" => (Self::Write, true),
+            "sendto" | "sendmsg" => (Self::SendTo, true),
             "accept" | "accept4" => (Self::Accept, true),
             "connect" => (Self::Connect, true),
             "epoll_wait" | "epoll_pwait" => (Self::EpollWait, true),
             "poll" | "ppoll" => (Self::Poll, true),
+            "select" | "pselect" => (Self::Select, true),
+            "io_uring_enter"
+            | "io_uring_enter2"
+            | "io_uring_submit_and_wait"
+            | "io_uring_submit_and_wait_timeout"
+            | "io_uring_wait_cqes"
+            | "io_uring_wait_cqe_timeout"
+            | "io_uring_get_cqe" => (Self::Ring, true),
             "waitpid" | "wait4" => (Self::WaitChild, true),
             "close" | "close_nocancel" => (Self::Close, false),
             "shutdown" => (Self::Shutdown, false),
@@ -79,6 +113,8 @@ impl IoCall {
             "dup" => (Self::Duplicate, false),
             "dup2" | "dup3" => (Self::DuplicateTo, false),
             "epoll_ctl" => (Self::EpollControl, false),
+            "munmap" | "mremap" => (Self::Unmap, false),
+            "mmap" | "mmap64" => (Self::Map, false),
             "exit" => (Self::Exit, false),
             "kill" | "sigqueue" => (Self::Kill, false),
             "pthread_kill" => (Self::ThreadKill, false),

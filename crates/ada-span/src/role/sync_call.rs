@@ -111,9 +111,7 @@ impl SyncCall {
 
 /// Whether it may wait for input or output in another way.
 fn is_other_input(name: &str) -> bool {
-    const NAMES: &str = " pread pread64 pwrite pwrite64 select pselect epoll_pwait2 fsync fdatasync waitid flock \
-        recvmmsg sendmmsg splice msgrcv msgsnd mq_receive mq_send eventfd_read \
-        io_uring_enter io_uring_enter2 io_uring_submit_and_wait io_uring_submit_and_wait_timeout io_uring_wait_cqes \
-        io_uring_wait_cqe_timeout io_uring_get_cqe ";
+    const NAMES: &str = " pread pread64 pwrite pwrite64 epoll_pwait2 fsync fdatasync waitid flock \
+        recvmmsg sendmmsg splice msgrcv msgsnd mq_receive mq_send eventfd_read ";
     NAMES.split_whitespace().any(|known| known == name)
 }

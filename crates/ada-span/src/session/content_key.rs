@@ -17,6 +17,7 @@ pub fn content_key(process: &Process, timeout_ns: u64) -> u64 {
         hash.number(bytes.len() as u64).number(crc32fast::hash(&bytes).into());
     };
     file(&process.path.join("manifest.json"));
+    file(&process.path.join("shared_memory.tsv"));
     for module in process.manifest.iter().flat_map(|manifest| &manifest.modules) {
         file(&process.path.join(functions_file(module.module_id)));
     }

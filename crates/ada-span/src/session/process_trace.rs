@@ -1,9 +1,10 @@
 //! A process of a session, as the analysis reads it.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use ada_event::{EventSeq, FunctionId, ModuleId, ProcessId, ThreadId, TraceNanos};
-use ada_format::atf::{EventVisitor, Process, ThreadEntry, ThreadTrace};
+use ada_format::atf::{EventVisitor, Process, ThreadEntry, ThreadTrace, read_shared_memory};
 
 use super::details::{SessionDetails, to_detail};
 use crate::detail::{DetailSource, EventDetail};
@@ -38,6 +39,10 @@ impl ProcessSource for ProcessTrace<'_> {
             }
         };
         self.0.threads.iter().map(to_info).collect()
+    }
+
+    fn shared_memory(&self) -> Vec<(Range<u64>, bool)> {
+        read_shared_memory(&self.0.path).into_iter().map(|seen| (seen.range, !seen.file.is_empty())).collect()
     }
 
     fn visit(&self, thread: ThreadIndex, has_processor: bool, visitor: &mut impl EventVisitor) {

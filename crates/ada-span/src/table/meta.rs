@@ -10,13 +10,13 @@ use crate::concurrency::Context;
 use crate::function_stats::FunctionStats;
 use crate::gcd::{BlockSpan, GroupEntry, QueueEntry};
 use crate::histogram::Histogram;
-use crate::io_call_span::IoCallSpan;
+use crate::io_calls::IoCalls;
 use crate::outcome::Status;
 use crate::pthread::{FailedCreation, PthreadSpan};
 use crate::replay::ThreadFacts;
 use crate::task::{ExecutorEntry, Suspension, TaskHop, TaskRun, TaskSpan};
 use crate::thread_index::ThreadIndex;
-use crate::wait::{HoldSpan, WaitSpan};
+use crate::wait::{HoldSpan, SharedCalls, WaitSpan};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ADASPAN2");
 
@@ -69,12 +69,10 @@ pub struct Meta {
     pub waits_left_out: u64,
     /// Who certainly had which lock when, by start.
     pub holds: Vec<HoldSpan>,
-    /// Calls of input and output of which registers are known, by start.
-    pub io_calls: Vec<IoCallSpan>,
-    /// Those that were not kept, because there were too many.
-    pub io_calls_left_out: u64,
-    /// When registers of such a call were first not kept, because there were too many.
-    pub io_known_until: Option<TraceNanos>,
+    /// Calls of input and output.
+    pub io: IoCalls,
+    /// Waits for what other processes may have too, and calls that end such waits.
+    pub shared: SharedCalls,
 }
 
 /// A thread in the tables.
@@ -168,9 +166,8 @@ impl Meta {
         out.list(&self.waits, |out, it| it.encode(out));
         out.u64(self.waits_left_out);
         out.list(&self.holds, |out, it| it.encode(out));
-        out.list(&self.io_calls, |out, it| it.encode(out));
-        out.u64(self.io_calls_left_out);
-        out.u64(self.io_known_until.map_or(crate::NONE, |time| time.0));
+        self.io.encode(&mut out);
+        self.shared.encode(&mut out);
         let crc = crc32fast::hash(&out.0);
         out.u32(crc);
         out.0
@@ -230,9 +227,8 @@ impl Meta {
             waits: from.list(WaitSpan::decode)?,
             waits_left_out: from.u64()?,
             holds: from.list(HoldSpan::decode)?,
-            io_calls: from.list(IoCallSpan::decode)?,
-            io_calls_left_out: from.u64()?,
-            io_known_until: Some(from.u64()?).filter(|time| *time != crate::NONE).map(TraceNanos),
+            io: IoCalls::decode(&mut from)?,
+            shared: SharedCalls::decode(&mut from)?,
         };
         (from.0.is_empty() && meta.is_consistent()).then_some(meta)
     }
@@ -253,7 +249,8 @@ impl Meta {
             && self.callbacks.iter().all(|it| it.is_consistent(threads))
             && self.waits.iter().all(|it| it.is_consistent(threads))
             && self.holds.iter().all(|it| it.is_consistent(threads))
-            && self.io_calls.iter().all(|it| it.thread.as_usize() < threads)
+            && self.io.is_consistent(threads)
+            && self.shared.is_consistent(threads)
             && self.is_concurrency_consistent()
     }
 

@@ -8,6 +8,7 @@ use crate::NONE;
 use crate::detail::{DetailSource, EventDetail};
 use crate::function_traits::FunctionTraits;
 use crate::io_call_span::IoCallSpan;
+use crate::io_calls::IoCalls;
 use crate::outcome::{Outcome, Reason, Status};
 use crate::replay::{Closed, FunctionNumber, Opened};
 use crate::role::{IoCall, Role, SyncCall};
@@ -20,8 +21,6 @@ const IO_URING_ENTER: u64 = 426;
 const SHORT_INPUT: u64 = 20_000;
 /// Locks that are taken and let go of by one thread and remembered. Who held what is not known beyond.
 pub(super) const MOST_STEPS: usize = 1 << 22;
-/// Calls of input and output that are kept of a worker's threads.
-const MOST_IO_CALLS: usize = 1 << 20;
 
 /// A call of which registers are known.
 #[derive(Clone, Copy, Debug)]
@@ -82,12 +81,8 @@ pub(crate) struct SyncCalls {
     pub(super) calls: Vec<ObservedCall>,
     /// By thread, in the order of their ends.
     pub(super) steps: Vec<(ThreadIndex, Vec<LockStep>)>,
-    /// Calls of input and output of which registers are known.
-    pub(super) io: Vec<IoCallSpan>,
-    /// How many of these were not kept.
-    pub(super) io_left_out: u64,
-    /// When registers of such a call were first not kept, of a function of which they are.
-    pub(super) io_known_until: Option<TraceNanos>,
+    /// Calls of input and output.
+    pub(super) io: IoCalls,
     /// Functions of which registers are kept.
     with_registers: HashSet<FunctionNumber>,
     open: Vec<Open>,
@@ -159,6 +154,10 @@ impl SyncCalls {
             open.in_seq = opened.seq;
             self.open.push(open);
         }
+        if opened.role == Role::Exec && opened.is_frame {
+            // Everything is another thing then.
+            self.io.keep(IoCallSpan::of_exec(thread, opened.seq, opened.start), None);
+        }
         let is_of_interest = matches!(opened.role, Role::Sync(_) | Role::ThreadJoin | Role::ThreadJoinInt);
         if !is_of_interest || !opened.is_frame {
             return;
@@ -166,7 +165,7 @@ impl SyncCalls {
         let argument = |index: usize| detail.map_or(NONE, |detail| detail.registers[index]);
         let is_by_number = opened.role == Role::Sync(SyncCall::System);
         let role = match argument(0) {
-            IO_URING_ENTER if is_by_number => Role::Sync(SyncCall::Input(IoCall::Other)),
+            IO_URING_ENTER if is_by_number => Role::Sync(SyncCall::Input(IoCall::Ring)),
             // Of other system calls nothing is kept.
             number if is_by_number && number != FUTEX => return,
             _ => opened.role,
@@ -217,23 +216,28 @@ impl SyncCalls {
                     start: opened.start,
                     end: opened.start,
                     what: call as u64,
-                    arguments: detail.registers[..4].try_into().unwrap_or([NONE; 4]),
+                    arguments: std::array::from_fn(|at| detail.registers[first + at]),
                     word: detail.words.first().copied().unwrap_or(NONE),
                     result: None,
                 })
             }
             _ => None,
         };
-        if io.is_some() {
-            self.with_registers.insert(opened.function);
-        } else if matches!(role, Role::Sync(SyncCall::Input(_) | SyncCall::Descriptor(_)))
-            && self.with_registers.contains(&opened.function)
-        {
-            self.io_known_until = self.io_known_until.into_iter().chain([opened.start]).min();
+        match role {
+            _ if io.is_some() => drop(self.with_registers.insert(opened.function)),
+            Role::Sync(SyncCall::Input(what) | SyncCall::Descriptor(what))
+                if self.with_registers.contains(&opened.function) =>
+            {
+                self.io.lose(what, opened.start);
+            }
+            _ => {}
+        }
+        if let Some((sent, detail)) = io.as_ref().filter(|it| it.what() == IoCall::SendTo).zip(detail) {
+            self.io.note_address(sent, &detail.words);
         }
         if let Some(exit) = io.filter(|it| it.what() == IoCall::Exit) {
             // It does not come back.
-            self.keep_io(exit);
+            self.io.keep(exit, None);
         }
         self.open.push(Open {
             in_seq: opened.seq,
@@ -258,9 +262,9 @@ impl SyncCalls {
                 let result = back.as_ref().map(|detail| detail.registers[0]);
                 // Two descriptors are left where an argument points; what others leave is why they have failed.
                 let is_pair = matches!(io.what(), IoCall::Pipe | IoCall::SocketPair);
-                let left = back.filter(|_| is_pair).and_then(|detail| detail.words.first().copied());
+                let left = back.as_ref().filter(|_| is_pair).and_then(|detail| detail.words.first().copied());
                 let word = left.unwrap_or(io.word);
-                self.keep_io(IoCallSpan { end, result, word, ..io });
+                self.io.keep(IoCallSpan { end, result, word, ..io }, back.as_ref());
             }
             if is_short && open.call.is_some() && open.call == self.calls.len().checked_sub(1) {
                 self.calls.pop();
@@ -273,14 +277,6 @@ impl SyncCalls {
             } else if self.has_contention && self.open.is_empty() {
                 self.note_steps(&open, end, closed.outcome.status == Status::Completed);
             }
-        }
-    }
-
-    fn keep_io(&mut self, call: IoCallSpan) {
-        if self.io.len() < MOST_IO_CALLS {
-            self.io.push(call);
-        } else {
-            self.io_left_out += 1;
         }
     }
 

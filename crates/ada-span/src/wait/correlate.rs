@@ -1,18 +1,22 @@
 //! Makes waits of the calls: finds who held what was waited for, and who ended each wait.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 
 use super::books::{Books, TakenBy};
 use super::call::{LockStep, MOST_STEPS, ObservedCall, Step, SyncCalls};
 use super::holds::{HoldSpan, holds_of};
+use super::looks::Looks;
 use super::readers::{Readers, show_locks};
+use super::shared_calls::{SharedCalls, SharedWait};
 use super::wakes::{Wake, Wakes, WokenBy};
+use super::waking::{wake_of, wakes_of};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
 use crate::concurrency::Loss;
-use crate::io_call_span::IoCallSpan;
+use crate::io_calls::IoCalls;
 use crate::outcome::{Reason, Status};
 use crate::pthread::{PthreadSpan, ThreadEnd};
 use crate::replay::{ProcessEnd, ReplayOptions};
@@ -39,6 +43,8 @@ pub(crate) struct Known<'a> {
     pub(crate) losses: &'a [Loss],
     /// Whether every lock that is let go of is recorded.
     pub(crate) sees_unlocks: bool,
+    /// Addresses with locks that were looked at, and whether other processes have them too.
+    pub(crate) shared_memory: &'a [(Range<u64>, bool)],
     pub(crate) options: &'a ReplayOptions,
 }
 
@@ -51,34 +57,33 @@ pub(crate) struct Waits {
     pub(crate) left_out: u64,
     /// Who had which lock when.
     pub(crate) holds: Vec<HoldSpan>,
-    /// Calls of input and output, by their starts.
-    pub(crate) io_calls: Vec<IoCallSpan>,
-    /// How many of these were not kept.
-    pub(crate) io_left_out: u64,
-    /// When registers of such a call were first not kept.
-    pub(crate) io_known_until: Option<TraceNanos>,
+    /// Calls of input and output.
+    pub(crate) io: IoCalls,
+    /// What is about memory that other processes have too.
+    pub(crate) shared: SharedCalls,
 }
 
 /// Makes the waits, and finds who held what.
 pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let mut calls = Vec::new();
     let mut steps: HashMap<ThreadIndex, Vec<LockStep>> = HashMap::new();
-    let (mut io_calls, mut io_left_out, mut io_known_until) = (Vec::new(), 0, None);
+    let mut io = IoCalls::default();
     for part in parts {
         calls.extend(part.calls);
         steps.extend(part.steps);
-        io_calls.extend(part.io);
-        io_left_out += part.io_left_out;
-        io_known_until = io_known_until.into_iter().chain(part.io_known_until).min();
+        io.join(part.io);
     }
-    io_calls.sort_unstable_by_key(|call: &IoCallSpan| (call.start, call.thread, call.seq));
+    io.sort();
     if calls.is_empty() {
-        return Waits { io_calls, io_left_out, io_known_until, ..Waits::default() };
+        return Waits { io, ..Waits::default() };
     }
     calls.sort_unstable_by_key(|call: &ObservedCall| (call.start, call.thread, call.seq));
     if known.sees_unlocks {
         steps.values_mut().for_each(|steps| show_locks(steps));
     }
+    let looks = Looks::of(known.shared_memory, &io);
+    let wakes = calls.iter().filter_map(wake_of);
+    let mut shared = SharedCalls::of_wakes(wakes, &looks);
     let (wakes, woken_times) = (wakes_of(&calls), woken_times(&calls));
     let mut waits: Vec<Found> = calls.iter().filter_map(|call| wait_of(call, &woken_times, &wakes)).collect();
     for found in waits.iter_mut().filter(|found| found.wait.is_open()) {
@@ -103,6 +108,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     for at in order {
         correlator.find_waker(&mut waits[at]);
     }
+    shared.waits = waits.iter().filter(|found| looks.is_shared(found.wait.object)).map(Found::shared).collect();
     let mut waits: Vec<WaitSpan> = waits.into_iter().map(|found| found.wait).collect();
     let mut holds = Vec::new();
     if known.sees_unlocks {
@@ -117,7 +123,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
         let readers = Readers::of(&holds);
         waits.iter_mut().for_each(|wait| readers.find_holder(wait));
     }
-    Waits { waits, left_out: left_out as u64, holds, io_calls, io_left_out, io_known_until }
+    Waits { waits, left_out: left_out as u64, holds, io, shared }
 }
 
 /// A wait that was found.
@@ -134,32 +140,19 @@ struct Found {
     is_writer: bool,
 }
 
-/// The calls that end waits.
-fn wakes_of(calls: &[ObservedCall]) -> Wakes {
-    let mut wakes = Wakes::default();
-    for call in calls {
-        let room = match call.call {
-            SyncCall::Signal | SyncCall::Post | SyncCall::FutexWake => 1,
-            SyncCall::Broadcast | SyncCall::Barrier | SyncCall::ReadWriteUnlock => u64::MAX,
-            SyncCall::System if is_wake(call.arguments[1]) => call.arguments[2],
-            _ => continue,
-        };
-        let (seq, start) = call.outer.map_or((call.seq, call.start), |outer| (outer.seq, outer.start));
-        // What a wait for a condition lets go of is let go of at its beginning.
-        let is_within = call.outer.is_none_or(|outer| outer.start <= call.start);
-        if is_within && call.arguments[0] != NONE {
-            wakes.add(call.arguments[0], Wake { thread: call.thread, seq, start, end: call.end, room });
+impl Found {
+    /// What is needed to find who ended it in another process.
+    fn shared(&self) -> SharedWait {
+        let Self { wait, asked, woken, has_given_up, .. } = self;
+        SharedWait {
+            thread: wait.thread,
+            seq: wait.seq,
+            start: wait.start,
+            asked: *asked,
+            woken: *woken,
+            has_given_up: u64::from(*has_given_up),
         }
     }
-    wakes.sort();
-    wakes
-}
-
-/// Of the kernel's commands for futexes.
-fn is_wake(command: u64) -> bool {
-    const WAKE: u64 = 1;
-    const WAKE_BITSET: u64 = 10;
-    matches!(command & 0x7f, WAKE | WAKE_BITSET)
 }
 
 fn is_wait(command: u64) -> bool {
@@ -227,6 +220,14 @@ fn wait_of(
         (Status::Open, _) | (_, Reason::ProcessExit | Reason::Crash) => 0,
         _ => 1,
     };
+    let mut doubts = Doubts::default();
+    if is_interrupted(call) {
+        // A signal ended it; whose is found later.
+        doubts.add(Doubt::NoWaker);
+    }
+    if call.call == SyncCall::Input(IoCall::Ring) {
+        doubts.add(Doubt::UnreadRing);
+    }
     let wait = WaitSpan {
         thread: call.thread,
         seq: outer.map_or(call.seq, |outer| outer.seq),
@@ -238,8 +239,8 @@ fn wait_of(
         object: if kind == WaitKind::Sleep { NONE } else { object },
         mutex,
         holder_tid: owner(kind, call, object),
-        // A signal ended it; whose is found later.
-        doubts: u64::from(is_interrupted(call)) << Doubt::NoWaker as u64,
+        inherits: u64::from(owner_in_lock_word(kind, call.words[0]).is_some()),
+        doubts: doubts.0,
         ..WaitSpan::default()
     };
     let asked = outer.map_or(call.start, |outer| outer.start);

@@ -5,13 +5,19 @@ mod call;
 mod correlate;
 mod dispatched;
 mod holds;
+mod looks;
 mod readers;
+mod shared_calls;
 mod wakes;
+mod waking;
+
+pub(crate) use wakes::{Wake, Wakes, WokenBy};
 
 pub(crate) use call::{SyncCalls, has_contention};
 pub(crate) use correlate::{Known, Waits, correlate};
 pub(crate) use dispatched::name_dispatched;
 pub use holds::HoldSpan;
+pub use shared_calls::{SharedCalls, SharedWait, SharedWake};
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 
@@ -61,6 +67,14 @@ word_struct! {
         pub remote_process: Option<u64>,
         /// The thread.
         pub remote_waker: Option<ThreadIndex>,
+        /// 1 if the lock may hand on the priority of who waits to who has it: its word is the owner's id.
+        pub inherits: u64,
+        /// Of a holder in another process, the same.
+        pub holder_process: Option<u64>,
+        /// The thread.
+        pub remote_holder: Option<ThreadIndex>,
+        /// What an object in shared memory is called, by its number among all names of the session.
+        pub shared_object: Option<u64>,
         /// Of a task's wait, its place in [`crate::table::Meta::suspensions`]: the thread only ran the task before. Answers list such
         /// waits beside those of threads; tables of waits have none.
         pub suspension: Option<u64>,
@@ -134,6 +148,8 @@ word_enum! {
         UnknownObject = 8, "unknown_object";
         /// Somebody who is not recorded may have ended it.
         OutsideWaker = 9, "outside_waker";
+        /// What a ring was asked to do lies in memory that the program shares with the kernel, and is not read.
+        UnreadRing = 10, "unread_ring";
     }
 }
 

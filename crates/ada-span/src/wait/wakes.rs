@@ -8,23 +8,23 @@ use crate::thread_index::ThreadIndex;
 
 /// One call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wake {
-    pub(super) thread: ThreadIndex,
+pub(crate) struct Wake {
+    pub(crate) thread: ThreadIndex,
     /// What the program called.
-    pub(super) seq: EventSeq,
-    pub(super) start: TraceNanos,
-    pub(super) end: TraceNanos,
+    pub(crate) seq: EventSeq,
+    pub(crate) start: TraceNanos,
+    pub(crate) end: TraceNanos,
     /// How many waits it can end.
-    pub(super) room: u64,
+    pub(crate) room: u64,
 }
 
 /// Those of a process, by the address of what they are about, in the order of their starts.
 #[derive(Default)]
-pub(super) struct Wakes(HashMap<u64, Vec<Wake>>);
+pub(crate) struct Wakes(HashMap<u64, Vec<Wake>>);
 
 /// Who ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WokenBy {
+pub(crate) enum WokenBy {
     /// This call.
     Call(Wake),
     /// This one, or another thread's before it.
@@ -34,23 +34,23 @@ pub(super) enum WokenBy {
 }
 
 impl Wakes {
-    pub(super) fn add(&mut self, object: u64, wake: Wake) {
+    pub(crate) fn add(&mut self, object: u64, wake: Wake) {
         self.0.entry(object).or_default().push(wake);
     }
 
-    pub(super) fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         self.0.values_mut().for_each(|wakes| wakes.sort_unstable_by_key(|wake| (wake.start, wake.thread, wake.seq)));
     }
 
     /// The last call, by another thread, that began before the end of a stretch of time and ended after its beginning: a lock is let go of by one thread at a time, so that
     /// no earlier one can be it.
-    pub(super) fn last(&self, object: u64, by_other_than: ThreadIndex, from: TraceNanos, to: TraceNanos) -> WokenBy {
+    pub(crate) fn last(&self, object: u64, by_other_than: ThreadIndex, from: TraceNanos, to: TraceNanos) -> WokenBy {
         let found = self.between(object, from, to).iter().rev().find(|wake| wake.thread != by_other_than);
         found.map_or(WokenBy::Nobody, |wake| WokenBy::Call(*wake))
     }
 
     /// The same where several threads let go at a time, as those that read do.
-    pub(super) fn last_of_several(
+    pub(crate) fn last_of_several(
         &self,
         object: u64,
         by_other_than: ThreadIndex,
@@ -68,7 +68,7 @@ impl Wakes {
     }
 
     /// Takes the last one that has room for another wait. Calls are asked for in the order in which waits ended.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         object: u64,
         by_other_than: ThreadIndex,
@@ -94,13 +94,13 @@ impl Wakes {
     }
 
     /// Those that were under way in a stretch of time.
-    pub(super) fn between(&self, object: u64, from: TraceNanos, to: TraceNanos) -> &[Wake] {
+    pub(crate) fn between(&self, object: u64, from: TraceNanos, to: TraceNanos) -> &[Wake] {
         let range = self.range(object, from, to);
         self.0.get(&object).map_or(&[], |wakes| &wakes[range])
     }
 
     /// The address of the nearest object, of those that are known, that an address lies in.
-    pub(super) fn object_around(&self, address: u64, size: u64) -> Option<u64> {
+    pub(crate) fn object_around(&self, address: u64, size: u64) -> Option<u64> {
         (address.saturating_sub(size - 1)..=address).rev().find(|at| self.0.contains_key(at))
     }
 }

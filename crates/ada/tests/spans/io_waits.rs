@@ -38,7 +38,7 @@ fn trace(channel: &str) -> (TracedProgram, Truth) {
 }
 
 /// Traces a program that prints lines of numbers.
-fn trace_numbers(source: &'static str, arguments: &[&str]) -> (TracedProgram, Vec<Vec<u64>>) {
+pub(crate) fn trace_numbers(source: &'static str, arguments: &[&str]) -> (TracedProgram, Vec<Vec<u64>>) {
     let sessions = tempfile::tempdir().unwrap();
     let program = Program::new(source).flags(&["-pthread"]).build();
     let mut command = run::command_that_signals_end();
@@ -109,7 +109,7 @@ fn a_wait_for_a_signal_is_ended_by_who_sent_it() {
     assert_eq!((&slept["waker_thread_id"], &slept["wake_function"]), (&main.into(), &"interrupt".into()), "{slept}");
 }
 
-fn rows(session: &TracedProgram, query: &str) -> Vec<Value> {
+pub(crate) fn rows(session: &TracedProgram, query: &str) -> Vec<Value> {
     session.json("query", &[query]).as_array().expect("a list").clone()
 }
 

@@ -11,6 +11,7 @@ mod swift;
 mod waits;
 
 pub(crate) use limits::limits;
+pub(crate) use waits::is_lock_probe;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

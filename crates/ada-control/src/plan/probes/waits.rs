@@ -48,6 +48,11 @@ const fn guarded(name: &'static str, guard: Guard) -> Probe {
     Probe { guard: Some(guard), ..call_only(name, &[]) }
 }
 
+/// Whether a function of this name is probed here: its first argument is a lock, or a part of one.
+pub(crate) fn is_lock_probe(name: &str) -> bool {
+    PROBES.iter().any(|probe| probe.name == name)
+}
+
 /// The name of the row for a function that is known by its code.
 pub(super) const fn row_of(call: FutexCall) -> &'static str {
     match call {

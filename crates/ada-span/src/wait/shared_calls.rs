@@ -1,0 +1,75 @@
+//! What a process did about objects in memory that other processes may have too.
+
+use ada_event::{EventSeq, TraceNanos};
+
+use crate::bytes::{Decoder, Encoder};
+use crate::thread_index::ThreadIndex;
+use crate::word_struct::word_struct;
+
+/// What a process did about objects in memory that others may have too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SharedCalls {
+    /// The waits, by their starts.
+    pub waits: Vec<SharedWait>,
+    /// The calls that end others' waits, and those of which it is not known whether others have what they are about.
+    pub wakes: Vec<SharedWake>,
+    /// How many of these were not kept, because there were too many.
+    pub left_out: u64,
+}
+
+word_struct! {
+    /// What has to be known of a wait beside what [`crate::wait::WaitSpan`] says.
+    pub struct SharedWait {
+        /// The thread.
+        pub thread: ThreadIndex,
+        /// The call that the program made, by its opening event.
+        pub seq: EventSeq,
+        /// When the wait began.
+        pub start: TraceNanos,
+        /// When the call did: whoever ends the wait may come before the thread sleeps.
+        pub asked: TraceNanos,
+        /// When it was over, and only a mutex was to be taken again.
+        pub woken: TraceNanos,
+        /// 1 if it ended without anybody's doing.
+        pub has_given_up: u64,
+    }
+}
+
+word_struct! {
+    /// A call that ends waits.
+    pub struct SharedWake {
+        /// The thread.
+        pub thread: ThreadIndex,
+        /// What the program called.
+        pub seq: EventSeq,
+        /// When it began.
+        pub start: TraceNanos,
+        /// When it ended.
+        pub end: TraceNanos,
+        /// How many waits it can end.
+        pub room: u64,
+        /// The address of what it is about.
+        pub object: u64,
+    }
+}
+
+impl SharedCalls {
+    pub(crate) fn encode(&self, out: &mut Encoder) {
+        out.list(&self.waits, |out, it| it.encode(out));
+        out.list(&self.wakes, |out, it| it.encode(out));
+        out.u64(self.left_out);
+    }
+
+    pub(crate) fn decode(from: &mut Decoder<'_>) -> Option<Self> {
+        Some(Self {
+            waits: from.list(SharedWait::decode)?,
+            wakes: from.list(SharedWake::decode)?,
+            left_out: from.u64()?,
+        })
+    }
+
+    pub(crate) fn is_consistent(&self, threads: usize) -> bool {
+        self.waits.iter().all(|it| it.thread.as_usize() < threads)
+            && self.wakes.iter().all(|it| it.thread.as_usize() < threads)
+    }
+}
