@@ -23,6 +23,8 @@ const LONGEST: usize = RawProbe::SIZE + LONG_TEXT;
 #[derive(Default)]
 pub(crate) struct ThreadDetails {
     waiting: Waiting,
+    /// Of probed calls. What belongs to an event is written with it, and needed no longer.
+    probes: Waiting,
     /// Copies from chunks that the thread is still writing.
     copied: Waiting,
     remembered: VecDeque<Remembered>,
@@ -87,6 +89,37 @@ impl Waiting {
         (self.next, self.gone) = (0, 0);
     }
 
+    /// Takes records of chunks, and frees those that are read to their end; see [`ThreadDetails::collect`].
+    fn collect(&mut self, pool: &Pool, chunks: Vec<usize>, stride: usize, limit: u64) -> Vec<Wait> {
+        let mut waits = Vec::new();
+        let before = self.ranges.len();
+        for chunk in chunks {
+            let is_full = pool.state(chunk) == ChunkState::Full as u32;
+            let Some(mut reader) = ChunkReader::begin_with_stride(pool, chunk, stride) else { continue };
+            loop {
+                while let Some(bytes) = reader.next_detail(|tsc| tsc <= limit) {
+                    self.push(bytes);
+                }
+                // What was reserved and not written belongs to an event that is not written either.
+                if reader.is_at_end() || !is_full || !reader.is_at_hole() || !reader.skip_hole(true, |_| {}) {
+                    break;
+                }
+            }
+            let is_done = reader.is_at_end() || reader.is_at_hole();
+            drop(reader);
+            if !is_done {
+                break;
+            }
+            if is_full {
+                waits.extend(finish(pool, chunk, stride));
+            }
+        }
+        if self.ranges.len() > before {
+            self.sort();
+        }
+        waits
+    }
+
     /// Lets go of all up to the time stamp, whether it was asked for or not.
     fn forget_until(&mut self, tsc: u64) {
         if self.ranges.is_empty() {
@@ -111,42 +144,13 @@ impl ThreadDetails {
     /// No further than to the time stamp of the last event that is being written: what remains in the rings makes a
     /// thread wait that is too fast for the disk.
     pub(crate) fn collect(&mut self, chunks: &ThreadChunks<'_>, lane: Lane, stride: usize, limit: u64) -> Vec<Wait> {
-        self.collect_from(chunks.pool, chunks.of(lane), stride, limit)
+        let into = if lane == Lane::Probe { &mut self.probes } else { &mut self.waiting };
+        into.collect(chunks.pool, chunks.of(lane), stride, limit)
     }
 
     /// The same for the chunks that a thread has handed over, which otherwise overwrites its oldest detail.
     pub(crate) fn collect_handed_over(&mut self, chunks: &ThreadChunks<'_>, stride: usize, limit: u64) -> Vec<Wait> {
-        self.collect_from(chunks.pool, chunks.handed_over(Lane::Detail), stride, limit)
-    }
-
-    fn collect_from(&mut self, pool: &Pool, chunks: Vec<usize>, stride: usize, limit: u64) -> Vec<Wait> {
-        let mut waits = Vec::new();
-        let before = self.waiting.ranges.len();
-        for chunk in chunks {
-            let is_full = pool.state(chunk) == ChunkState::Full as u32;
-            let Some(mut reader) = ChunkReader::begin_with_stride(pool, chunk, stride) else { continue };
-            loop {
-                while let Some(bytes) = reader.next_detail(|tsc| tsc <= limit) {
-                    self.waiting.push(bytes);
-                }
-                // What was reserved and not written belongs to an event that is not written either.
-                if reader.is_at_end() || !is_full || !reader.is_at_hole() || !reader.skip_hole(true, |_| {}) {
-                    break;
-                }
-            }
-            let is_done = reader.is_at_end() || reader.is_at_hole();
-            drop(reader);
-            if !is_done {
-                break;
-            }
-            if is_full {
-                waits.extend(finish(pool, chunk, stride));
-            }
-        }
-        if self.waiting.ranges.len() > before {
-            self.waiting.sort();
-        }
-        waits
+        self.waiting.collect(chunks.pool, chunks.handed_over(Lane::Detail), stride, limit)
     }
 
     /// Takes all that a thread has of the events up to a time stamp: copies of what is in the chunks that it is still
@@ -180,21 +184,30 @@ impl ThreadDetails {
 
     /// The detail of the event with this time stamp.
     pub(crate) fn take(&mut self, tsc: u64) -> Option<Captured<'_>> {
-        self.waiting.take(tsc).or_else(|| self.copied.take(tsc))
+        self.probes.take(tsc).or_else(|| self.waiting.take(tsc)).or_else(|| self.copied.take(tsc))
     }
 
     /// Lets go of the detail of all events up to this time stamp.
     pub(crate) fn forget_until(&mut self, tsc: u64) {
+        self.probes.forget_until(tsc);
         self.waiting.forget_until(tsc);
     }
 
-    /// Lets go of the detail of events that are remembered no more.
-    pub(crate) fn forget_unremembered(&mut self) {
+    /// Lets go of the detail of events up to this time stamp that are remembered no more.
+    pub(crate) fn forget_unremembered(&mut self, tsc: u64) {
         self.copied.clear();
+        self.probes.forget_until(tsc);
         if self.waiting.ranges.len() > REMEMBERED
             && let Some(oldest) = self.remembered.front()
         {
             self.waiting.forget_until(oldest.tsc.saturating_sub(1));
+        }
+        // Where all events have detail, none is remembered, and the oldest that is may be from long ago.
+        let ranges = &self.waiting.ranges;
+        if ranges.len() > 4 * REMEMBERED
+            && let Some(&(newest_gone, _)) = ranges.get(ranges.len() - 2 * REMEMBERED)
+        {
+            self.waiting.forget_until(newest_gone.min(tsc));
         }
     }
 
@@ -372,6 +385,27 @@ mod tests {
         assert_eq!((long.len(), long[0], long[PROBE_WORDS]), (PROBE_WORDS + 2, 60, 61));
         assert_eq!(waiting.take(8).and_then(|it| words(it.probe_payload(FunctionId(1)))), Some(vec![80]));
         assert!(waiting.take(5).is_none() && waiting.take(7).is_none());
+    }
+
+    #[test]
+    fn detail_does_not_pile_up_where_all_events_have_it() {
+        let mut details = ThreadDetails::default();
+        // The only event without detail was the first one.
+        details.remember(Remembered { tsc: 1, seq: EventSeq(0), time: TraceNanos(0), function: 0 });
+        for batch in 0..20 {
+            let times = batch * REMEMBERED as u64 + 2..(batch + 1) * REMEMBERED as u64 + 2;
+            for tsc in times.clone() {
+                details.probes.push(&record(CALL, tsc, 1, tsc));
+                details.waiting.push(&record(CALL, tsc, 1, tsc));
+            }
+            details.probes.sort();
+            details.waiting.sort();
+            assert!(details.take(times.start).is_some());
+            details.forget_unremembered(times.end);
+            assert!(details.probes.ranges.is_empty() && details.probes.bytes.is_empty());
+            assert!(details.waiting.ranges.len() <= 4 * REMEMBERED);
+            assert!(details.waiting.take(times.end - 1).is_some(), "the newest stays");
+        }
     }
 
     #[test]
