@@ -18,7 +18,8 @@ impl Terminal {
     /// Starts a command there that ends in a shell. `script` makes the terminal.
     fn with(command: &str) -> Self {
         let mut script = Command::new("script");
-        let command = format!("exec env 'PS1=$ ' {command}");
+        // Whoever runs the tests in the background may ignore some signals.
+        let command = format!("exec env --default-signal 'PS1=$ ' {command}");
         script.args(["--quiet", "--flush", "--return", "--command", &command, "/dev/null"]);
         script.env("SHELL", "/bin/sh").env("TERM", "dumb").env("HISTFILE", "/dev/null");
         let mut shell = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("bsdutils has script");
