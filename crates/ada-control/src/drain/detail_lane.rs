@@ -23,7 +23,7 @@ const LONGEST: usize = RawProbe::SIZE + LONG_TEXT;
 #[derive(Default)]
 pub(crate) struct ThreadDetails {
     waiting: Waiting,
-    /// Of probed calls. What belongs to an event is written with it, and needed no longer.
+    /// Of probed calls.
     probes: Waiting,
     /// Copies from chunks that the thread is still writing.
     copied: Waiting,
@@ -120,6 +120,14 @@ impl Waiting {
         waits
     }
 
+    /// Lets go of the oldest where there are many: events that are still to come are not that late.
+    fn keep_newest(&mut self) {
+        let count = self.ranges.len();
+        if count > 4 * REMEMBERED {
+            self.forget_until(self.ranges[count - 2 * REMEMBERED].0);
+        }
+    }
+
     /// Lets go of all up to the time stamp, whether it was asked for or not.
     fn forget_until(&mut self, tsc: u64) {
         if self.ranges.is_empty() {
@@ -193,22 +201,17 @@ impl ThreadDetails {
         self.waiting.forget_until(tsc);
     }
 
-    /// Lets go of the detail of events up to this time stamp that are remembered no more.
-    pub(crate) fn forget_unremembered(&mut self, tsc: u64) {
+    /// Lets go of the detail of events that are remembered no more.
+    pub(crate) fn forget_unremembered(&mut self) {
         self.copied.clear();
-        self.probes.forget_until(tsc);
         if self.waiting.ranges.len() > REMEMBERED
             && let Some(oldest) = self.remembered.front()
         {
             self.waiting.forget_until(oldest.tsc.saturating_sub(1));
         }
         // Where all events have detail, none is remembered, and the oldest that is may be from long ago.
-        let ranges = &self.waiting.ranges;
-        if ranges.len() > 4 * REMEMBERED
-            && let Some(&(newest_gone, _)) = ranges.get(ranges.len() - 2 * REMEMBERED)
-        {
-            self.waiting.forget_until(newest_gone.min(tsc));
-        }
+        self.waiting.keep_newest();
+        self.probes.keep_newest();
     }
 
     /// Remembers an event.
@@ -401,9 +404,10 @@ mod tests {
             details.probes.sort();
             details.waiting.sort();
             assert!(details.take(times.start).is_some());
-            details.forget_unremembered(times.end);
-            assert!(details.probes.ranges.is_empty() && details.probes.bytes.is_empty());
+            details.forget_unremembered();
+            assert!(details.probes.ranges.len() <= 4 * REMEMBERED);
             assert!(details.waiting.ranges.len() <= 4 * REMEMBERED);
+            assert!(details.waiting.bytes.len() <= 9 * REMEMBERED * RawProbe::SIZE);
             assert!(details.waiting.take(times.end - 1).is_some(), "the newest stays");
         }
     }

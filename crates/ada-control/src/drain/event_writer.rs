@@ -209,7 +209,7 @@ impl EventWriter {
         }
         progress.last = events.time(records.len() - 1);
         if self.watch.is_some() {
-            progress.details.forget_unremembered(facts.latest);
+            progress.details.forget_unremembered();
         } else {
             progress.details.forget_until(facts.latest);
         }
