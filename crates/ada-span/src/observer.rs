@@ -6,7 +6,7 @@ use ada_event::FunctionId;
 use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
 use crate::code_map::CodeMap;
 use crate::concurrency::{LogicalCalls, Loss};
-use crate::detail::DetailSource;
+use crate::detail::{DetailSource, EventDetail};
 use crate::function_traits::FunctionTraits;
 use crate::outcome::Reason;
 use crate::pthread::{ThreadCall, ThreadMark};
@@ -193,12 +193,11 @@ impl<'a> Observer<'a> {
             if closed.outcome.reason == Reason::TailCall {
                 self.jumped = Some((index, closed.depth));
             }
-            let detail = self.detail.as_mut().and_then(|source| source.detail(closed.detail));
-            call.ended(closed, detail.as_ref());
+            call.ended(closed, self.detail.as_mut().and_then(|source| given_back(source, closed)).as_ref());
         }
         let source = &mut self.detail;
-        self.sync.close(closed, || source.as_mut()?.detail(closed.detail));
-        self.logical.close(closed, || source.as_mut()?.detail(closed.detail));
+        self.sync.close(closed, || given_back(source.as_mut()?, closed));
+        self.logical.close(closed, || given_back(source.as_mut()?, closed));
         if let Some(callbacks) = &mut self.callbacks {
             callbacks.close(thread, closed);
         }
@@ -216,4 +215,9 @@ impl<'a> Observer<'a> {
             losses: self.losses,
         }
     }
+}
+
+/// What was recorded at a call's end. An end that may be that of another call tells nothing of this one.
+fn given_back<'a>(source: &mut Box<dyn DetailSource + 'a>, closed: &Closed) -> Option<EventDetail> {
+    (!closed.outcome.is_uncertain).then(|| source.detail(closed.detail)).flatten()
 }

@@ -107,6 +107,8 @@ impl Finish<'_> {
             }
         }
         drain.flush(&mut files);
+        // The last part may let go of another: before the manifests tell what was.
+        drain.turn_segment(&mut files);
         let (threads, processes) = (files.thread_count(), files.process_count());
         let mut failure = drain.failure().map(ToString::to_string).or(trouble);
         let session = files.path().to_owned();

@@ -275,7 +275,8 @@ impl SyncCalls {
             if closed.outcome.reason == Reason::TailCall {
                 self.jumped = Some((open, closed.depth));
             } else if self.has_contention && self.open.is_empty() {
-                self.note_steps(&open, end, closed.outcome.status == Status::Completed);
+                let has_returned = closed.outcome.status == Status::Completed && !closed.outcome.is_uncertain;
+                self.note_steps(&open, end, has_returned);
             }
         }
     }

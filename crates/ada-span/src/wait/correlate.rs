@@ -215,7 +215,7 @@ fn wait_of(
         _ => return None,
     };
     let has_ended = match (call.outcome.status, call.outcome.reason) {
-        _ if !call.has_closed => NONE,
+        _ if !call.has_closed || call.outcome.is_uncertain => NONE,
         (_, Reason::Dropped | Reason::AttachedMidway) => NONE,
         (Status::Open, _) | (_, Reason::ProcessExit | Reason::Crash) => 0,
         _ => 1,

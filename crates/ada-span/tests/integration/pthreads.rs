@@ -411,6 +411,18 @@ fn a_thread_whose_first_events_were_lost_has_a_creator_and_says_so() {
     assert!(tables.meta().threads[1].outcomes.contains(&(dropped, 2)), "two calls whose beginnings were lost");
 }
 
+/// The end of one creation and the beginning of the other are among what was lost: what is left does not make one of both.
+#[test]
+fn an_end_behind_a_loss_says_nothing_of_a_call_before_it() {
+    let arguments = [0x7000, 0, address(OTHER_BODY), 7, 0, 0];
+    let main = Script::new(1).call(0, MAIN).call_with(100, CREATE, arguments).back_with(510, 0, &[0xb000]);
+    let mut main = main.first();
+    main.losses = vec![TraceNanos(505)];
+    let spans = spans_of(vec![main, body(2, 550).back(600).with_handle(0xb000)]);
+    let [span] = spans[..] else { panic!("one thread: {spans:?}") };
+    assert!(span.confidence < 90 && span.outcome().is_uncertain, "{span:?}");
+}
+
 #[test]
 fn a_creation_that_failed_says_why() {
     let arguments = [0, 0, address(BODY), 0, 0, 0];

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ada_format::atf::Session;
 use serde_json::Value;
 
 use crate::run::{self, text};
@@ -48,6 +49,13 @@ fn a_ring_makes_no_task_that_has_ended_wait() {
     let folder = tempfile::tempdir().unwrap();
     let tasks = tasks(folder.path(), &["--ring", "8M"]);
     check(folder.path(), &tasks);
+    // Each event is kept, or said to be let go.
+    let recorded = folder.path().read_dir().unwrap().next().unwrap().unwrap();
+    let session = Session::open(&recorded.path()).unwrap();
+    let manifest = session.processes()[0].manifest.as_ref().unwrap();
+    let kept: u64 = manifest.threads.iter().filter_map(|thread| thread.event_count).sum();
+    let ring = manifest.ring.as_ref().unwrap();
+    assert_eq!(manifest.lanes["index"].written, kept + ring.let_go_events);
 }
 
 #[test]
