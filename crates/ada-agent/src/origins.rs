@@ -77,24 +77,12 @@ impl Table {
             let Some((origin, inside)) = self.origin_of(registers[INSTRUCTION_POINTER]) else { return false };
             let Some(kind) = OriginKind::decode(origin.kind) else { return false };
             match kind {
-                OriginKind::Displaced(bytes) => {
-                    registers[INSTRUCTION_POINTER] = self.at(origin.original) + u64::from(inside);
-                    // Behind the last one goes on who was shown the next instruction: a breakpoint's handler.
-                    return inside <= bytes;
+                OriginKind::Displaced(_) | OriginKind::SharedExit { .. } => {
+                    return self.show_displaced(registers, function);
                 }
                 OriginKind::BelowRedZone => {
                     registers[INSTRUCTION_POINTER] = self.at(origin.original);
                     registers[STACK_POINTER] += RED_ZONE;
-                    return true;
-                }
-                OriginKind::SharedExit { behind, is_below, .. } => {
-                    let Some(original) = function.and_then(|function| self.exit_of(origin.original as u32, function))
-                    else {
-                        return false;
-                    };
-                    let inside = if is_below { 0 } else { u64::from(inside) };
-                    registers[INSTRUCTION_POINTER] = self.at(original) + u64::from(behind) + inside;
-                    registers[STACK_POINTER] += if is_below { RED_ZONE } else { 0 };
                     return true;
                 }
                 OriginKind::Stub(list) => {
@@ -110,12 +98,33 @@ impl Table {
                     registers[INSTRUCTION_POINTER] = caller;
                     registers[STACK_POINTER] += RETURN_POPS;
                     if matches!(kind, OriginKind::Returns(_)) {
-                        return true;
+                        // What a handler had called first comes back to an arena.
+                        return arena_at(caller).is_none_or(|table| table.show_displaced(registers, function));
                     }
                 }
             }
         }
         false
+    }
+
+    /// The same for displaced instructions.
+    fn show_displaced(&self, registers: &mut Registers, function: Option<u32>) -> bool {
+        let Some((origin, inside)) = self.origin_of(registers[INSTRUCTION_POINTER]) else { return false };
+        match OriginKind::decode(origin.kind) {
+            Some(OriginKind::Displaced(bytes)) => {
+                registers[INSTRUCTION_POINTER] = self.at(origin.original) + u64::from(inside);
+                // Behind the last one goes on who was shown the next instruction: a breakpoint's handler.
+                inside <= bytes
+            }
+            Some(OriginKind::SharedExit { behind, is_below, .. }) => {
+                let Some(original) = self.exit_of(origin.original as u32, function) else { return false };
+                let inside = if is_below { 0 } else { u64::from(inside) };
+                registers[INSTRUCTION_POINTER] = self.at(original) + u64::from(behind) + inside;
+                registers[STACK_POINTER] += if is_below { RED_ZONE } else { 0 };
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Takes off the stack what a part of a stub has there, and puts the registers back that it has saved.
@@ -157,11 +166,12 @@ impl Table {
         Some((origin, distance - origin.at))
     }
 
-    /// Where a function has the exit that it shares with others.
-    fn exit_of(&self, stub: u32, function: u32) -> Option<i32> {
+    /// Where a function has the exit that it shares with others. What a handler had called first is not recorded: then it is
+    /// that of one of them. They all go on alike.
+    fn exit_of(&self, stub: u32, function: Option<u32>) -> Option<i32> {
         let users = self.users_of(stub);
-        let number = users.binary_search_by_key(&function, |user| user.function).ok()?;
-        Some(users[number].original)
+        let number = function.and_then(|function| users.binary_search_by_key(&function, |user| user.function).ok());
+        Some(users.get(number.unwrap_or(0))?.original)
     }
 
     fn copy_of(&self, instruction: u64) -> Option<u64> {
@@ -205,6 +215,15 @@ impl Table {
     }
 }
 
+/// The table of the arena that has the code at an address.
+fn arena_at(instruction: u64) -> Option<Table> {
+    let holds = |listed: &&ListedArena| {
+        let start = listed.start.load(Ordering::Acquire);
+        start != 0 && (start..listed.table.load(Ordering::Relaxed)).contains(&instruction)
+    };
+    Table::of(process_block().arenas.iter().find(holds)?)
+}
+
 fn tables() -> impl Iterator<Item = Table> {
     process_block().arenas.iter().filter_map(Table::of)
 }
@@ -212,12 +231,7 @@ fn tables() -> impl Iterator<Item = Table> {
 /// The state that a thread with these registers would have without hooks, if it runs an arena's code. `function` is the
 /// innermost one that is recorded.
 pub(crate) fn unhooked(registers: &Registers, function: Option<u32>) -> Option<Unhooked> {
-    let instruction = registers[INSTRUCTION_POINTER];
-    let holds = |listed: &&ListedArena| {
-        let start = listed.start.load(Ordering::Acquire);
-        start != 0 && (start..listed.table.load(Ordering::Relaxed)).contains(&instruction)
-    };
-    let table = Table::of(process_block().arenas.iter().find(holds)?)?;
+    let table = arena_at(registers[INSTRUCTION_POINTER])?;
     let mut unhooked = Unhooked { registers: *registers, kept_at: [0; CRASH_REGISTERS] };
     table.unhook(&mut unhooked, function).then_some(unhooked)
 }

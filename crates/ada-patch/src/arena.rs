@@ -19,10 +19,12 @@ use ada_ring::AgentEntries;
 use ada_ring::arena_front::{SWITCH_BYTES, SWITCH_COUNT_AT, SWITCHES_AT};
 use ada_ring::origins::{self, ExitUser, Origin, OriginKind, SavedRegister, StubDepth};
 
-use crate::arch::{AssemblyError, External, JUMP_BYTES, SharedCode, StubTemplate, can_be_shared, relocate};
+use crate::arch::{
+    AssemblyError, External, JUMP_BYTES, SharedCode, StubTemplate, address_push, can_be_shared, relocate,
+};
 use crate::hook_site::{CopiedCode, HookSite};
 use crate::leaving::Behind;
-use crate::moved_code::MovedCode;
+use crate::moved_code::{MovedCode, MovedWay};
 use crate::relay::Relay;
 use crate::{DisplacedExit, ExitPlan, PatchPlan, Probed, SkipReason, StubKind, StubOptions};
 
@@ -210,9 +212,10 @@ impl Arena {
             original: plan.at.0.wrapping_sub(base.0) as i32,
             kind: OriginKind::Stub(list).encode(),
         };
+        let pushes = self.pushes_list();
         let [fronts, recorders, _] = &mut self.origins;
         fronts.push(of_stub(counter, list));
-        fronts.extend(moved.iter().map(|run| origin_of(base, run)));
+        fronts.extend(moved.iter().map(|run| origin_of(base, run, pushes)));
         recorders.push(of_stub(recorder, list + 1));
         let length = plan.displaced.bytes().len() as u8;
         site.copy = (plan.displaced.moves_as_bytes() && !leaves).then_some(CopiedCode { at: displaced, length });
@@ -235,7 +238,8 @@ impl Arena {
                     self.exits_by_bytes.insert(key, stub);
                     self.origins[2].extend(runs.iter().map(|run| origin_of_shared(base, stub, plan.at, run)));
                 } else {
-                    self.origins[2].extend(runs.iter().map(|run| origin_of(base, run)));
+                    let pushes = self.pushes_list();
+                    self.origins[2].extend(runs.iter().map(|run| origin_of(base, run, pushes)));
                 }
                 stub
             }
@@ -259,7 +263,8 @@ impl Arena {
             return HookSite::leading_to(stub, at, relay.map(|relay| relay.at));
         };
         let (evicted, runs) = self.relocate_to_exits(&evicted, RuntimeAddr(relay.0 - JUMP_BYTES as u64))?;
-        self.origins[2].extend(runs.iter().map(|run| origin_of(self.base, run)));
+        let pushes = self.pushes_list();
+        self.origins[2].extend(runs.iter().map(|run| origin_of(self.base, run, pushes)));
         HookSite::through_evicted(stub, at, relay, evicted)
     }
 
@@ -294,11 +299,17 @@ impl Arena {
         (origins::HEADER + origins * size_of::<Origin>() + STACK_USE).next_multiple_of(4096)
     }
 
+    /// The list of displaced calls: behind those of the stubs, and of what these share.
+    fn pushes_list(&self) -> u32 {
+        (2 * self.templates.len() + self.shared.parts.len()) as u32
+    }
+
     /// Where the arena's code comes from, as bytes.
     pub fn origin_table(&self) -> Vec<u8> {
         let of_stubs = self.templates.iter().flat_map(|template| &template.stack_use);
         let of_shared = self.shared.parts.iter().map(|part| &part.stack_use);
-        let lists = || (0..).zip(of_stubs.clone().chain(of_shared.clone()));
+        let of_calls = address_push();
+        let lists = || (0..).zip(of_stubs.clone().chain(of_shared.clone()).chain([&of_calls]));
         let first = 2 * self.templates.len() as u32;
         let parts = (first..).zip(&self.shared.parts).map(|(list, part)| Origin {
             at: (part.at.0 - self.base.0) as u32,
@@ -351,9 +362,13 @@ impl Arena {
     }
 }
 
-fn origin_of(base: RuntimeAddr, run: &MovedCode) -> Origin {
+fn origin_of(base: RuntimeAddr, run: &MovedCode, pushes: u32) -> Origin {
     let distance = |address: RuntimeAddr| address.0.wrapping_sub(base.0);
-    let kind = if run.is_below { OriginKind::BelowRedZone } else { OriginKind::Displaced(run.length) };
+    let kind = match run.way {
+        MovedWay::AsItWas => OriginKind::Displaced(run.length),
+        MovedWay::BelowRedZone => OriginKind::BelowRedZone,
+        MovedWay::PushesAddress => OriginKind::Stub(pushes),
+    };
     Origin { at: distance(run.at) as u32, original: distance(run.from) as i32, kind: kind.encode() }
 }
 
@@ -361,7 +376,7 @@ fn origin_of(base: RuntimeAddr, run: &MovedCode) -> Origin {
 fn origin_of_shared(base: RuntimeAddr, stub: RuntimeAddr, from: RuntimeAddr, run: &MovedCode) -> Origin {
     let distance = |address: RuntimeAddr| address.0.wrapping_sub(base.0) as u32;
     let (behind, bytes) = ((run.from.0 - from.0) as u8, run.length as u8);
-    let kind = OriginKind::SharedExit { behind, bytes, is_below: run.is_below };
+    let kind = OriginKind::SharedExit { behind, bytes, is_below: run.way == MovedWay::BelowRedZone };
     Origin { at: distance(run.at), original: distance(stub) as i32, kind: kind.encode() }
 }
 

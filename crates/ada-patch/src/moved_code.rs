@@ -11,8 +11,18 @@ pub(crate) struct MovedCode {
     pub(crate) from: RuntimeAddr,
     /// Bytes of all.
     pub(crate) length: u32,
+    pub(crate) way: MovedWay,
+}
+
+/// How a run of moved code does what it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MovedWay {
+    /// By the same instructions.
+    AsItWas,
     /// It stands for an instruction, but runs below the red zone.
-    pub(crate) is_below: bool,
+    BelowRedZone,
+    /// It stands for a call, and pushes its return address step by step.
+    PushesAddress,
 }
 
 impl MovedCode {
@@ -21,13 +31,13 @@ impl MovedCode {
         let length = length as u32;
         match runs.last_mut() {
             Some(last)
-                if !last.is_below
+                if last.way == MovedWay::AsItWas
                     && last.at.0 + u64::from(last.length) == at.0
                     && last.from.0 + u64::from(last.length) == from.0 =>
             {
                 last.length += length;
             }
-            _ => runs.push(Self { at, from, length, is_below: false }),
+            _ => runs.push(Self { at, from, length, way: MovedWay::AsItWas }),
         }
     }
 }

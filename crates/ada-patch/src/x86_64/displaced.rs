@@ -1,14 +1,16 @@
 //! The instructions that a patch overwrites, and how they run elsewhere.
 
 use ada_event::RuntimeAddr;
+use ada_ring::arch::RAX;
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
     MemoryOperand, Mnemonic, OpKind, Register,
 };
 
 use super::jump::{JUMP_BYTES, push_jump};
+use super::stub::StackUse;
 use crate::SkipReason;
-use crate::moved_code::MovedCode;
+use crate::moved_code::{MovedCode, MovedWay};
 
 /// How a displaced sequence ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +157,7 @@ impl Displaced {
             return Ok(());
         }
         let mut instructions = self.instructions(start.0);
-        let mut originals: Vec<(u64, usize)> = instructions.iter().map(|it| (it.ip(), it.len())).collect();
+        let originals: Vec<(u64, usize)> = instructions.iter().map(|it| (it.ip(), it.len())).collect();
         // Invented addresses, or the encoder takes `lea rax, [rip → own entry]` for a reference within the block and
         // makes it point at the copy: function pointers then compare unequal (python and gdb looped for ever).
         for (number, instruction) in instructions.iter_mut().enumerate() {
@@ -165,7 +167,6 @@ impl Displaced {
         if self.end == End::Calls {
             // A callee that looks at its return address must find the original one: push it, and jump.
             let call = instructions.pop().ok_or(SkipReason::Unmovable)?;
-            originals.pop();
             instructions.extend(push_address(behind)?);
             instructions.push(jump_of(&call)?);
         } else if self.end == End::FallsThrough {
@@ -176,10 +177,16 @@ impl Displaced {
         let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)
             .map_err(|_| SkipReason::Unmovable)?;
         out.extend_from_slice(&encoded.code_buffer);
+        let mut last = None;
         for ((from, length), offset) in originals.into_iter().zip(encoded.new_instruction_offsets) {
             if offset != u32::MAX {
-                MovedCode::push(moved, RuntimeAddr(at.0 + u64::from(offset)), RuntimeAddr(from), length);
+                let (at, from) = (RuntimeAddr(at.0 + u64::from(offset)), RuntimeAddr(from));
+                MovedCode::push(moved, at, from, length);
+                last = Some((at, from));
             }
+        }
+        if let Some((at, from)) = last.filter(|_| self.end == End::Calls) {
+            moved.push(MovedCode { at, from, length: 0, way: MovedWay::PushesAddress });
         }
         if out.len() - before > Self::MOST_BYTES { Err(SkipReason::Unmovable) } else { Ok(()) }
     }
@@ -213,6 +220,11 @@ fn push_address(address: RuntimeAddr) -> Result<[Instruction; 5], SkipReason> {
     ];
     let [slot, save, load, store, restore] = instructions.map(|made| made.map_err(|_| SkipReason::Unmovable));
     Ok([slot?, save?, load?, store?, restore?])
+}
+
+/// What is on the stack while an address is pushed so, until the jump.
+pub(crate) fn address_push() -> StackUse {
+    StackUse { depths: vec![(0, 0), (1, 8), (2, 16), (15, 8)], saved: vec![(16, RAX as u32)] }
 }
 
 fn jump_of(call: &Instruction) -> Result<Instruction, SkipReason> {
@@ -274,6 +286,25 @@ mod tests {
         let code = relocated(&[0xe8, 0x00, 0x01, 0x00, 0x00]);
         assert_eq!(code[2], "Lea_r64_m [0x401005]");
         assert_eq!(code.last().unwrap(), "Jmp_rel32_64 0x401105");
+    }
+
+    /// push rbx; call rel32: who is interrupted while the address is pushed is shown the call.
+    #[test]
+    fn a_displaced_call_is_shown_as_one() {
+        let (mut code, mut moved) = (Vec::new(), Vec::new());
+        let bytes = [0x53, 0xe8, 0x00, 0x01, 0x00, 0x00];
+        Displaced::decode(&bytes, JUMP_BYTES).unwrap().relocate(START, COPY, &mut code, &mut moved).unwrap();
+        let [all, call] = moved[..] else { panic!("two: {moved:?}") };
+        assert_eq!((all.at, all.from, all.length, all.way), (COPY, START, 6, MovedWay::AsItWas));
+        let at = RuntimeAddr(COPY.0 + 1);
+        assert_eq!((call.at, call.from, call.way), (at, RuntimeAddr(START.0 + 1), MovedWay::PushesAddress));
+        let (mut depth, mut depths) = (0_u32, Vec::new());
+        for instruction in &Decoder::with_ip(64, &code[1..], 0, DecoderOptions::NONE).iter().collect::<Vec<_>>() {
+            depths.push((instruction.ip() as u16, depth));
+            depth = depth.wrapping_add_signed(-instruction.stack_pointer_increment());
+        }
+        depths.dedup_by_key(|it| it.1);
+        assert_eq!(depths, address_push().depths);
     }
 
     /// xor eax, eax; ret, then another function's push.

@@ -8,7 +8,7 @@ use iced_x86::{
 
 use crate::SkipReason;
 use crate::leaving::{Behind, Leaving};
-use crate::moved_code::MovedCode;
+use crate::moved_code::{MovedCode, MovedWay};
 
 /// Where the code lies that records how a function is left.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +137,7 @@ pub(crate) fn relocate(
         let from = RuntimeAddr(original.ip());
         MovedCode::push(runs, at, from, original.len());
         if reports_tail && let Some(at) = address_of(index + 1) {
-            runs.push(MovedCode { at, from, length: 0, is_below: true });
+            runs.push(MovedCode { at, from, length: 0, way: MovedWay::BelowRedZone });
         }
     }
     Ok(())
@@ -250,7 +250,7 @@ mod tests {
         let mut runs = Vec::new();
         relocate(&bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, &mut Vec::new(), &mut runs).unwrap();
         let last = runs.iter().max_by_key(|run| run.at).expect("some");
-        assert!(!last.is_below, "the stack is as it was when it goes on");
+        assert_eq!(last.way, MovedWay::AsItWas, "the stack is as it was when it goes on");
     }
 
     /// test edi, edi; je START + 0x20, where a `ret` is; xor eax, eax; and a `ret` behind

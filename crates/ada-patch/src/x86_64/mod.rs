@@ -22,6 +22,7 @@ mod thread_result;
 pub use code_facts::CodeFacts;
 pub(crate) use code_reads::CodeReads;
 pub use displaced::Displaced;
+pub(crate) use displaced::address_push;
 pub use errno::errno_place;
 pub(crate) use exits::{MOST_INSTRUCTIONS, can_be_shared, instruction_number, relocate};
 pub(crate) use flags::flags_are_dead;

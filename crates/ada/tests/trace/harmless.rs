@@ -94,14 +94,8 @@ fn handlers_of_faults_see_the_addresses_that_the_program_has() {
 fn handlers_see_the_registers_that_the_program_has() {
     let program = Program::new("interrupted.c").flags(&["-O1"]);
     for options in [&[][..], &["--detail", "all"], &["--ring-memory", "1M"]] {
-        for how in ["returns", "copies", "registers", "leaves"] {
+        for how in ["returns", "copies", "registers", "leaves", "injects"] {
             Tracing::new(&program).option(options).argument(how).check_output();
-        }
-        // Where a second signal comes while the called function returns, it is shown an address of ada's (docs/limits.md): seen
-        // in one of twenty to forty runs on a busy machine.
-        let injects = || drop(Tracing::new(&program).option(options).argument("injects").check_output());
-        if !(0..3).any(|_| std::panic::catch_unwind(injects).is_ok()) {
-            injects();
         }
     }
 }

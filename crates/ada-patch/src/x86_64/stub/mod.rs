@@ -53,7 +53,8 @@ use iced_x86::{BlockEncoderOptions, IcedError, Register};
 use crate::{StubKind, StubOptions};
 use entry::{Ways, loader_stub, recorder};
 use external::TEMPLATE_IP;
-use stack_use::{Stack, StackUse, Word};
+pub(crate) use stack_use::StackUse;
+use stack_use::{Stack, Word};
 use switch::counting_way;
 use template::Template;
 
