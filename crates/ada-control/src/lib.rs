@@ -67,7 +67,7 @@ pub use plan::relied_on::relied_on;
 pub use plan::suspicion::suspicions;
 pub use progress::Progress;
 pub use quarantine::{FileId, Quarantine, QuarantineEntry, QuarantineFolder, QuarantinedFile, QuarantinedFunction};
-pub use record::{CrashSummary, StoodStill, TraceReport, outlive_terminal_signals, trace, wait_for_program};
+pub use record::{CrashSummary, StoodStill, TraceReport, die_by, outlive_terminal_signals, trace, wait_for_program};
 pub use roll::Roll;
 pub use switches::{SwitchMode, SwitchedFunction};
 pub use tracked::HookedExecs;

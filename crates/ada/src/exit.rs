@@ -17,6 +17,8 @@ pub(crate) enum Outcome {
     Undecided,
     /// The exit code of the program that was traced.
     Traced(u8),
+    /// The signal that killed the program that was traced.
+    Killed(i32),
 }
 
 /// Says whose fault an error is, for the exit code: without this, the input's (3).
@@ -85,6 +87,11 @@ pub(crate) fn report(end: anyhow::Result<Outcome>) -> ExitCode {
         Ok(Outcome::Findings) => ExitCode::from(1),
         Ok(Outcome::Undecided) => ExitCode::from(3),
         Ok(Outcome::Traced(code)) => ExitCode::from(code),
+        // Whoever waits for the program sees it die, as without ada.
+        Ok(Outcome::Killed(signal)) => {
+            ada_control::die_by(signal);
+            ExitCode::from(killed_by(signal))
+        }
         // The reader of our output has seen enough (`ada … | head`): not worth a word.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -92,6 +99,11 @@ pub(crate) fn report(end: anyhow::Result<Outcome>) -> ExitCode {
             ExitCode::from(error.downcast_ref::<Blamed>().map_or(3, |blamed| blamed.code))
         }
     }
+}
+
+/// What shells make of a signal that killed a program.
+pub(crate) fn killed_by(signal: i32) -> u8 {
+    128_u8.saturating_add(signal as u8)
 }
 
 fn is_broken_pipe(error: &Error) -> bool {

@@ -21,5 +21,5 @@ mod trace;
 pub(crate) use ending::Ending;
 pub(crate) use recording::{Beginning, Subject, record};
 pub use report::{CrashSummary, StoodStill, TraceReport};
-pub use terminal_signals::outlive_terminal_signals;
+pub use terminal_signals::{die_by, outlive_terminal_signals};
 pub use trace::{trace, wait_for_program};

@@ -98,6 +98,21 @@ pub fn outlive_terminal_signals() {
     }
 }
 
+/// Ends ada by a signal, as it has ended the program. Leaves no core file: the program's own is the one to look at. Comes back only
+/// where the signal does not end.
+pub fn die_by(signal: i32) {
+    // SAFETY: takes handlers and masks away from a process that is about to end.
+    unsafe {
+        libc::prctl(libc::PR_SET_DUMPABLE, 0);
+        libc::signal(signal, libc::SIG_DFL);
+        let mut only = MaybeUninit::<libc::sigset_t>::uninit();
+        libc::sigemptyset(only.as_mut_ptr());
+        libc::sigaddset(only.as_mut_ptr(), signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, only.as_ptr(), ptr::null_mut());
+        libc::raise(signal);
+    }
+}
+
 /// Waits for the end of our own child, as long as `is_over` does not say otherwise; true where it has ended. If ada is asked to
 /// end meanwhile, so is the child.
 pub(crate) fn wait_for_end(pid: ProcessId, process: &Pidfd, is_over: impl Fn() -> bool) -> bool {

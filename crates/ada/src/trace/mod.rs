@@ -13,7 +13,7 @@ use std::time::Duration;
 use ada_control::{ControlError, End, TraceReport};
 
 use self::options::{RecordingArgs, WhenFull};
-use crate::exit::{Blame, Outcome, say};
+use crate::exit::{Blame, Outcome, killed_by, say};
 use crate::quantity::parse_duration;
 use crate::view::Watch;
 
@@ -64,7 +64,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
         }
         end => end,
     };
-    Ok(Outcome::Traced(exit_code(end)))
+    Ok(match end {
+        End::Killed(signal) => Outcome::Killed(signal),
+        end => Outcome::Traced(exit_code(end)),
+    })
 }
 
 /// Traces a command with ada's default options.
@@ -99,7 +102,7 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
 fn exit_code(end: End) -> u8 {
     match end {
         End::Exited(code) => code as u8,
-        End::Killed(signal) => 128_u8.saturating_add(signal as u8),
+        End::Killed(signal) => killed_by(signal),
         End::Unknown | End::Detached => 0,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use super::program::Program;
@@ -10,10 +11,11 @@ use super::tracing::Tracing;
 use crate::run::{self, Started, text};
 
 #[test]
-fn exit_codes_pass_through_and_signals_are_128_and_more() {
-    for (how, code) in [("0", 0), ("1", 1), ("255", 255), ("-9", 137), ("-15", 143), ("-6", 134), ("-11", 139)] {
+fn exit_codes_and_signals_pass_through() {
+    for how in ["0", "1", "255", "-9", "-15", "-6", "-11"] {
         let traced = Tracing::new(&Program::new("end.c")).argument(how).check();
-        assert_eq!(traced.output.status.code(), Some(code), "{how}");
+        let status = traced.output.status;
+        assert_eq!(status.code().unwrap_or_else(|| -status.signal().unwrap()).to_string(), how);
         assert_eq!(traced.recorded.counts("end").calls, 1);
     }
 }

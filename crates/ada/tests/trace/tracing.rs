@@ -114,8 +114,8 @@ impl Tracing {
         let printed = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(printed(&alone), printed(&traced.output), "stdout, alone and traced; stderr: {errors}");
         use std::os::unix::process::ExitStatusExt;
-        let code = alone.status.code().or(alone.status.signal().map(|signal| 128 + signal));
-        assert_eq!(code, traced.output.status.code(), "exit codes, alone and traced; stderr: {errors}");
+        let end = |output: &Output| (output.status.code(), output.status.signal());
+        assert_eq!(end(&alone), end(&traced.output), "exit codes, alone and traced; stderr: {errors}");
         assert_sound(traced.recorded.path());
         traced
     }

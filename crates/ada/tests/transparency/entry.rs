@@ -43,8 +43,12 @@ impl Entry {
         let start_up = number_before(&words, " ms; ");
         self.print(events, start_up);
         let complain = |what: String| Err(format!("{} {:?}: {what}", self.program, self.arguments));
-        if code(&alone) != code(&traced) {
-            return complain(format!("exit code {:?} alone, {:?} traced\n{words}", code(&alone), code(&traced)));
+        if end(&alone) != end(&traced) {
+            return complain(format!(
+                "exit code and signal {:?} alone, {:?} traced\n{words}",
+                end(&alone),
+                end(&traced)
+            ));
         }
         if alone.stdout != traced.stdout {
             let [alone, traced] = [&alone, &traced].map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -71,8 +75,8 @@ impl Entry {
     }
 }
 
-fn code(output: &Output) -> Option<i32> {
-    output.status.code().or(output.status.signal().map(|signal| 128 + signal))
+fn end(output: &Output) -> (Option<i32>, Option<i32>) {
+    (output.status.code(), output.status.signal())
 }
 
 /// The number in ada's summary that stands before some words.

@@ -1,6 +1,7 @@
 //! Rings on disk: the newest part is kept, is an ordinary session in the end, and can be had at any time.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 use ada_event::{EventKind, ProcessId};
@@ -247,5 +248,5 @@ fn what_cannot_be_saved_is_said_in_a_line() {
     }
     let kill = format!("kill -9 {pid}");
     assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-    assert_eq!(started.finish().status.code(), Some(137));
+    assert_eq!(started.finish().status.signal(), Some(9));
 }
