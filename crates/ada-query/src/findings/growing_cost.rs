@@ -16,8 +16,10 @@ const PARTS: usize = 8;
 const ENOUGH_CALLS: usize = 30;
 /// How much longer the last part's calls have to take than the first part's.
 const GROWTH: u64 = 4;
-/// How much shorter a part's calls may be than those of the part before, in percent: times vary.
+/// How much shorter a part's calls may be than those of a part before, in percent: times vary.
 const SLACK: u64 = 10;
+/// Pairs of parts, of all 28, of which the later one may be shorter still: a machine that has other things to do slows a part down.
+const MOST_EXCEPTIONS: usize = 4;
 /// A function's share of the process's life, in percent, from which on it matters.
 const SHARE: u64 = 20;
 /// Functions that are looked at, and blocks of a thread that are read: a long trace is sampled.
@@ -59,7 +61,7 @@ fn finding(about: &About<'_>, index: FunctionIndex, medians: &[u64; PARTS], life
         nanoseconds(last)
     );
     let rationale = format!(
-        "The medians of {PARTS} parts of the run grow from each to the next. So do calls that go through all that came before; \
+        "The medians of {PARTS} parts of the run grow steadily. So do calls that go through all that came before; \
          their time in all grows with the square of their number. {} calls took {}.",
         it.spans,
         nanoseconds(it.total_ns)
@@ -101,8 +103,12 @@ fn medians(
 }
 
 fn grows(medians: &[u64; PARTS]) -> bool {
+    let shorter_than = |part: usize| {
+        let least = medians[part] - medians[part].saturating_mul(SLACK) / 100;
+        medians[part + 1..].iter().filter(|later| **later < least).count()
+    };
     medians[PARTS - 1] >= medians[0].max(1).saturating_mul(GROWTH)
-        && medians.windows(2).all(|pair| pair[1] >= pair[0] - pair[0] * SLACK / 100)
+        && (0..PARTS).map(shorter_than).sum::<usize>() <= MOST_EXCEPTIONS
 }
 
 #[cfg(test)]
@@ -113,6 +119,7 @@ mod tests {
     fn what_grows_steadily_is_told_from_what_varies_or_jumps_back() {
         assert!(grows(&[100, 200, 300, 400, 500, 600, 700, 800]));
         assert!(grows(&[100, 200, 300, 290, 500, 600, 700, 800]));
+        assert!(grows(&[100, 200, 300, 700, 500, 600, 700, 800]), "one part was slowed down");
         assert!(!grows(&[100, 110, 120, 130, 140, 150, 160, 170]));
         assert!(!grows(&[100, 900, 300, 400, 500, 600, 700, 800]));
         assert!(!grows(&[0, 0, 0, 0, 0, 0, 0, 0]));
