@@ -6,10 +6,12 @@
 
 mod causes;
 mod feed;
+mod losses;
 mod moved_stacks;
 mod options;
 mod parked;
 mod span_sink;
+mod stack_changes;
 
 pub(crate) use feed::Feed;
 pub(crate) use moved_stacks::MovedStacks;
@@ -21,7 +23,7 @@ use std::sync::Arc;
 
 use causes::Causes;
 use moved_stacks::StayNumber;
-use parked::{Parked, ParkedStacks};
+use parked::ParkedStacks;
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, TraceNanos};
 
@@ -174,40 +176,6 @@ impl<S: SpanSink> Replay<S> {
     /// Whether the newest open call is one that calls what a thread runs.
     fn is_called_first(&self) -> bool {
         self.stack.last().is_none_or(|top| matches!(top.role, Role::ThreadStart | Role::ProgramStart))
-    }
-
-    /// Handles the first event, and the first one after each loss.
-    #[cold]
-    fn take_stock(&mut self, event: &Event) {
-        let (before, last_loss) = (if self.has_begun { self.time_before } else { TraceNanos(0) }, self.last_loss);
-        if !self.has_begun {
-            self.has_begun = true;
-            self.is_cut = self.has_jumped || self.losses.last().is_some_and(|loss| *loss <= self.time);
-            (self.first_time, self.time_before) = (self.time, self.time);
-            self.unknown_below = event.depth.saturating_add(u32::from(event.kind.is_end()));
-            self.begun_at_depth = self.unknown_below;
-        }
-        while let Some(loss) = self.losses.pop_if(|loss| *loss <= self.time) {
-            self.last_loss = loss;
-        }
-        if mem::take(&mut self.has_jumped) {
-            self.last_loss = self.time;
-        }
-        if self.last_loss != last_loss {
-            self.sink.lost(before, self.time);
-        }
-        self.take_stock_at = self.losses.last().copied().unwrap_or(TraceNanos::MAX);
-    }
-
-    /// Whether events were lost since a time.
-    #[inline]
-    fn has_lost_since(&self, time: TraceNanos) -> bool {
-        time < self.last_loss
-    }
-
-    /// Whether an event may be missing since a time.
-    fn may_lack_since(&self, time: TraceNanos) -> bool {
-        self.options.has_drops || self.has_lost_since(time)
     }
 
     /// Goes on at the event with this position: those between cannot be read, and are lost.
@@ -374,12 +342,6 @@ impl<S: SpanSink> Replay<S> {
         }
     }
 
-    /// The outcome of a span whose partner is missing, somewhere between a time and now.
-    fn lost_since(&self, time: TraceNanos) -> Outcome {
-        let reason = if self.may_lack_since(time) { Reason::Dropped } else { Reason::None };
-        Outcome::new(Status::Unmatched, reason)
-    }
-
     #[inline(always)]
     fn end(&mut self, seq: EventSeq, event: Event, is_return: bool) {
         let depth = event.depth;
@@ -418,117 +380,6 @@ impl<S: SpanSink> Replay<S> {
         } else {
             self.end_of_unknown(seq, &event);
         }
-    }
-
-    /// The thread goes on with another stack. What was open on this one waits, and is not busy meanwhile.
-    #[inline(never)]
-    fn change_stack(&mut self, seq: EventSeq, event: Event) {
-        let number = event.function.0;
-        if number == self.stack_number {
-            return;
-        }
-        self.hand_over();
-        self.stay = self.moved.as_ref().and_then(|(moved, thread)| moved.stay(number, *thread, event.timestamp));
-        let is_taken_over = self.is_moved(MovedStacks::is_taken_over, number);
-        let waiting = self.parked.take(number).filter(|_| !is_taken_over);
-        let next = waiting.unwrap_or_else(|| Parked {
-            frames: Vec::new(),
-            since: self.time,
-            unknown_below: event.depth,
-            is_taken_over,
-            causes: Causes::default(),
-        });
-        let left = Parked {
-            frames: mem::replace(&mut self.stack, next.frames),
-            since: self.time,
-            unknown_below: mem::replace(&mut self.unknown_below, next.unknown_below),
-            is_taken_over: mem::replace(&mut self.is_taken_over, next.is_taken_over),
-            causes: mem::replace(&mut self.causes, next.causes),
-        };
-        let left_number = mem::replace(&mut self.stack_number, number);
-        // Where a thread begins on another stack, as a child of a fork may, nothing is known of its own yet.
-        if seq.0 > 0 {
-            self.parked.put(left_number, left);
-        }
-        if let Some(top) = self.stack.last_mut() {
-            top.children_ns += self.time - next.since;
-        }
-    }
-
-    fn is_moved(&self, how: fn(&MovedStacks, u64, StayNumber) -> bool, number: u64) -> bool {
-        self.moved.as_ref().zip(self.stay).is_some_and(|((moved, _), stay)| how(moved, number, stay))
-    }
-
-    /// Ends what is open on a stack that another thread is on next, where it ends there. What happens there is no time of its own.
-    fn hand_over(&mut self) {
-        if !self.is_moved(MovedStacks::is_handed_over, self.stack_number) {
-            return;
-        }
-        let Some(((moved, _), stay)) = self.moved.clone().zip(self.stay) else { return };
-        let left = self.time;
-        while let Some(depth) = self.stack.last().map(|top| top.depth) {
-            let end = moved.end_after(self.stack_number, stay, depth);
-            let end_time = end.map_or(self.options.end_time, |end| end.time).max(self.time);
-            if let Some(top) = self.stack.last_mut() {
-                top.children_ns += end_time - self.time;
-            }
-            self.time = end_time;
-            let outcome = match end.map(|end| end.kind) {
-                Some(EventKind::RETURN) => Outcome::default(),
-                Some(EventKind::TAIL) => Outcome::new(Status::Completed, Reason::TailCall),
-                Some(_) => Outcome::new(Status::Unmatched, Reason::None),
-                None => self.options.end.outcome(),
-            };
-            self.give_up_top(outcome);
-        }
-        self.time = left;
-    }
-
-    /// Whether events were lost since the newest open call began: it may have ended among them, and this may be the end of
-    /// another call of the same function.
-    #[inline]
-    fn partner_is_a_guess(&self) -> bool {
-        self.stack.last().is_some_and(|top| self.has_lost_since(top.start))
-    }
-
-    /// An end whose beginning is not on the stack is a span of its own, at the one moment that is known.
-    #[cold]
-    fn end_of_unknown(&mut self, seq: EventSeq, event: &Event) {
-        let depth = event.depth;
-        if self.stack.last().is_some_and(|top| top.depth == depth) {
-            self.vanish(seq, depth);
-        }
-        let began_before = depth < self.unknown_below;
-        self.unknown_below = self.unknown_below.min(depth);
-        if began_before && self.is_taken_over {
-            return;
-        }
-        if !began_before {
-            self.odd(AnomalyKind::EndWithoutBeginning, seq);
-        }
-        let function = self.sink.function(event.function);
-        let opened = Opened {
-            seq,
-            start: self.time,
-            function: function.number,
-            depth,
-            parent: self.stack.last().map(|parent| parent.seq),
-            caller: self.stack.last().map(|parent| parent.number),
-            detail: event.detail,
-            is_frame: false,
-            role: Role::Plain,
-        };
-        if self.sink.wants_to_move() {
-            self.move_open();
-        }
-        let handle = self.sink.open(&opened);
-        let outcome = match began_before {
-            true if self.is_cut => Outcome::new(Status::Unmatched, Reason::Dropped),
-            true => Outcome::new(Status::Unmatched, Reason::AttachedMidway),
-            // It began after what encloses it.
-            false => self.lost_since(self.stack.last().map_or(TraceNanos(0), |parent| parent.start)),
-        };
-        self.close_at_once(handle, &opened, outcome);
     }
 
     /// Ends the newest open span without an event of its own.
@@ -601,20 +452,6 @@ impl<S: SpanSink> Replay<S> {
             &mut frame.handle
         });
         self.sink.move_open(&mut handles);
-    }
-
-    /// Ends what is open on the stacks that wait.
-    fn give_up_parked(&mut self, outcome: Outcome) {
-        for parked in self.parked.take_all() {
-            let left = mem::replace(&mut self.stack, parked.frames);
-            if let Some(top) = self.stack.last_mut() {
-                top.children_ns += self.time - parked.since;
-            }
-            while !self.stack.is_empty() {
-                self.give_up_top(outcome);
-            }
-            self.stack = left;
-        }
     }
 
     #[cold]

@@ -16,9 +16,7 @@ use crate::NONE;
 use crate::concurrency::{Context, Contexts, LogicalCall, Loss, Losses, Text, Words};
 use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::role::SwiftCall;
-use crate::task::{
-    State, Suspension, TaskEnd, TaskKind, TaskLife, TaskResult, TaskRuntime, TaskSpan, TaskTables, WaitKind,
-};
+use crate::task::{State, Suspension, TaskEnd, TaskKind, TaskLife, TaskResult, TaskRuntime, TaskTables, WaitKind};
 use crate::text_table::TextTable;
 use crate::thread_index::ThreadIndex;
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::outcome::{Outcome, Reason, Status};
 use crate::role::Role;
+use crate::task::TaskSpan;
 
 const OPTIONS: ReplayOptions = ReplayOptions {
     has_drops: false,
