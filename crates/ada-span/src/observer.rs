@@ -219,5 +219,5 @@ impl<'a> Observer<'a> {
 
 /// What was recorded at a call's end. An end that may be that of another call tells nothing of this one.
 fn given_back<'a>(source: &mut Box<dyn DetailSource + 'a>, closed: &Closed) -> Option<EventDetail> {
-    (!closed.outcome.is_uncertain).then(|| source.detail(closed.detail)).flatten()
+    closed.outcome.own_end(Some(closed.detail)).and_then(|detail| source.detail(detail))
 }

@@ -98,6 +98,12 @@ impl Outcome {
         Self { status, reason, is_uncertain: false }
     }
 
+    /// The event that ended a call, where it is surely the call's own: one behind missing events may be that of another, and
+    /// what it gave back too.
+    pub fn own_end<T>(self, end: Option<T>) -> Option<T> {
+        end.filter(|_| !self.is_uncertain)
+    }
+
     /// The byte that tables hold.
     pub const fn to_byte(self) -> u8 {
         self.status as u8 | (self.reason as u8) << 3 | (self.is_uncertain as u8) << 7

@@ -32,7 +32,7 @@ impl<'a, S: RuntimeSpan + ?Sized> Asked<'a, '_, S> {
             return None;
         }
         let (function, open) = (self.span.function(self.process)?, self.span.open_seq()?);
-        let events = (open, self.span.close_seq());
+        let events = (open, self.span.outcome().own_end(self.span.close_seq()));
         CallValues::of(self.trace, self.process, function, self.span.thread(), events, Wanted::Captured)
     }
 
@@ -187,7 +187,7 @@ span_columns! {
     Confidence: Real, plain, Tables, "confidence", needs [],
         "how sure the match of a logical span with its creation is, from 0 to 1",
         |it| it.span.confidence().map_or(SpanValue::Nothing, |percent| SpanValue::Share(percent as f64 / 100.0));
-    Call: Text, plain, Everywhere, "call", needs [OpenSeq CloseDelta Function],
+    Call: Text, plain, Everywhere, "call", needs [OpenSeq CloseDelta Function Outcome],
         "the call with its arguments and result, where these were captured: open(\"/etc/passwd\", O_RDONLY) = 3",
         |it| it.call().map_or(SpanValue::Nothing, |call| SpanValue::text(call.line()));
     OnCpu: Integer, plain, Everywhere, "on_cpu_ns", needs [OpenSeq Start Duration],

@@ -190,7 +190,8 @@ impl Span {
         let SpanKind::Frame(frame) = &self.kind else { return None };
         let process = self.process_in(trace);
         let function = RuntimeSpan::function(frame, process)?;
-        CallValues::of(trace, process, function, frame.thread, (frame.seq(), frame.close_seq()), wanted)
+        let events = (frame.seq(), RuntimeSpan::outcome(frame).own_end(frame.close_seq()));
+        CallValues::of(trace, process, function, frame.thread, events, wanted)
     }
 
     /// What references call it.

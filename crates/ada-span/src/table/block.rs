@@ -178,6 +178,11 @@ impl Columns {
         Outcome::from_word(self.at(Column::Outcome, row)).unwrap_or_default()
     }
 
+    /// The event that ended it, where it is surely its own.
+    pub fn own_close_seq(&self, row: usize) -> Option<EventSeq> {
+        self.outcome(row).own_end(self.close_seq(row))
+    }
+
     pub(crate) fn values_mut(&mut self) -> &mut [Vec<u64>; COLUMNS] {
         &mut self.values
     }

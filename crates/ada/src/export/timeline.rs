@@ -232,7 +232,7 @@ impl Exporter<'_> {
                     false => 0,
                 };
                 let ending = ending(columns.outcome(row));
-                let close_seq = columns.close_seq(row);
+                let close_seq = columns.own_close_seq(row);
                 let call = Call { seq, start, end, function: FunctionIndex(function.0), ending, context };
                 arguments.clear();
                 if when == ArgumentsAt::Open {

@@ -238,7 +238,7 @@ impl Filter {
         let Some(test) = &self.values else { return true };
         let process = &opened.processes()[process];
         let function = process.function(columns.function(row));
-        let events = (columns.seq(row), columns.close_seq(row));
+        let events = (columns.seq(row), columns.own_close_seq(row));
         let values = CallValues::of(opened, process, function, thread, events, Wanted::Captured);
         values.is_some_and(|values| test.holds(&|name| values.find(name)))
     }
