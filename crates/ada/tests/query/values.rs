@@ -137,6 +137,22 @@ fn a_page_that_the_program_is_to_bring_is_not_waited_for() {
     assert_eq!((traced.status.code(), run::text(&traced.stdout).trim()), (Some(0), "7"));
 }
 
+/// Where events are missing, the beginning of one call and the end of another may be all that is left.
+#[test]
+fn missing_events_give_no_call_the_result_of_another() {
+    let program = Program::new("doubled.c").flags(&["-O1", "-g"]);
+    let options = ["--args", "doubled", "--on-full", "drop", "--ring-memory", "1M"];
+    let traced = TracedProgram::trace_running(&program, &options, &[]);
+    let found = rows(&traced, "SELECT call, is_uncertain FROM spans WHERE name = 'doubled' AND call IS NOT NULL");
+    let is_cut = |row: &&serde_json::Value| row["is_uncertain"] == 1 && !row["call"].as_str().unwrap().contains('=');
+    assert!(found.iter().any(|row| is_cut(&row)), "{} calls, and none over missing events", found.len());
+    for row in &found {
+        let Some((call, result)) = row["call"].as_str().unwrap().split_once(" = ") else { continue };
+        let argument: i64 = call.strip_prefix("doubled(").and_then(|it| it.strip_suffix(')')).unwrap().parse().unwrap();
+        assert_eq!(result, (2 * argument).to_string(), "{call}");
+    }
+}
+
 #[test]
 fn a_format_tells_what_follows_it() {
     let program = Program::new("formats.c").flags(&["-O1", "-fno-builtin", "-U_FORTIFY_SOURCE"]);
