@@ -86,7 +86,7 @@ pub(crate) struct Args {
     /// Also print durations without what recording took, and how far these may be off
     #[arg(long)]
     corrected: bool,
-    /// Print names in full
+    /// Print names and values in full
     #[arg(long)]
     wide: bool,
     /// How to print
@@ -198,10 +198,14 @@ fn print(
             }
             let name = listing.len() - 1 - usize::from(args.lines);
             let short = |row: usize, name: &str, room: usize| match rows[row].call_values(opened, Wanted::Captured) {
-                Some(call) => call.line_within(room),
+                Some(call) => call.line_within(room, &short_name),
                 None => short_name(name, room),
             };
-            listing.shorten_by(name, out.terminal().width, short).print(out)?;
+            let listing = listing.shorten_by(name, out.terminal().width, short);
+            listing.print(out)?;
+            if listing.is_cut() {
+                out.cut_note()?;
+            }
             match next {
                 Some(next) => out.line(&format!("more with --cursor {next}")),
                 None => Ok(()),
