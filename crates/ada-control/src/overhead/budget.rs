@@ -71,6 +71,11 @@ const TARGET: f64 = 0.7;
 const PART: f64 = TARGET / 2.0;
 /// Functions come back while less than this share is used.
 const ROOM: f64 = 0.5;
+/// A function is rare if it takes no more than this share of the budget that the processor time would allow, hooks included:
+/// at 10 %, some thousand calls in a second. What it takes is nothing, and what it tells is most.
+const RARE: f64 = 0.001;
+/// What rare functions may have together, of the same, whatever all others take.
+const RARE_TOGETHER: f64 = 0.1;
 
 impl Window {
     /// In plain events.
@@ -118,15 +123,32 @@ impl Window {
             let allowed = (TARGET * budget - counting).max(PART * budget);
             let mut dearest = self.recorded.clone();
             dearest.sort_by(|one, other| other.cost().total_cmp(&one.cost()));
-            for recorded in dearest {
+            let allowance = max_overhead * self.cpu_ns;
+            let is_rare = |it: &Recorded| it.cost() * costs.event <= RARE * allowance;
+            let (rare, often): (Vec<Recorded>, Vec<Recorded>) = dearest.into_iter().partition(is_rare);
+            let mut count = |it: &Recorded, recording: &mut f64, counting: &mut f64| {
                 // A call is two events, unless its return is not caught.
-                let calls = recorded.events as f64 / 2.0;
-                if recording <= allowed || calls * costs.count >= recorded.cost() * costs.event {
+                let calls = it.events as f64 / 2.0;
+                if *recording <= allowed || calls * costs.count >= it.cost() * costs.event {
+                    return false;
+                }
+                *recording -= it.cost() * costs.event;
+                *counting += calls * costs.count;
+                decision.count.push(it.function);
+                true
+            };
+            for it in &often {
+                if !count(it, &mut recording, &mut counting) {
                     break;
                 }
-                recording -= recorded.cost() * costs.event;
-                counting += calls * costs.count;
-                decision.count.push(recorded.function);
+            }
+            // Rare ones go last, and not for nothing: only what many of them take together is worth it.
+            let mut of_rare = rare.iter().map(Recorded::cost).sum::<f64>() * costs.event;
+            for it in &rare {
+                if of_rare <= RARE_TOGETHER * allowance || !count(it, &mut recording, &mut counting) {
+                    break;
+                }
+                of_rare -= it.cost() * costs.event;
             }
             // Where counting takes too long, the hottest hooks have to go.
             if recording + counting > budget {
@@ -198,6 +220,26 @@ mod tests {
         assert_eq!(window.decide(COSTS, 0.01).count, [FunctionId(2), FunctionId(3), FunctionId(1)]);
         assert_eq!(window.decide(COSTS, 10.0).count, [FunctionId(2)]);
         assert_eq!(window.decide(COSTS, 100.0), Decision::default());
+    }
+
+    /// 20 ms, of which hooks take almost all: most of it in events that cannot be switched, or in a hot function.
+    #[test]
+    fn what_is_called_rarely_is_recorded_whatever_others_take() {
+        let rare: Vec<(u64, u64)> = (10..60).map(|id| (id, 2)).collect();
+        let probes = Window {
+            cpu_ns: 2e7,
+            other_events: 600_000,
+            recorded: recorded(&[&[(1, 100_000)], &rare[..]].concat()),
+            ..Window::default()
+        };
+        assert_eq!(probes.decide(COSTS, 0.1).count, [FunctionId(1)]);
+        let hot =
+            Window { cpu_ns: 2e7, recorded: recorded(&[&[(1, 790_000)], &rare[..]].concat()), ..Window::default() };
+        assert_eq!(hot.decide(COSTS, 0.1).count, [FunctionId(1)]);
+        // Ten thousand of them take too much together, and a tenth of the budget is theirs: 200 us at 50 ns.
+        let many: Vec<(u64, u64)> = (0..10_000).map(|id| (id, 2)).collect();
+        let many = Window { cpu_ns: 2e7, other_events: 600_000, recorded: recorded(&many), ..Window::default() };
+        assert_eq!(many.decide(COSTS, 0.1).count.len(), 10_000 - 4_000);
     }
 
     #[test]
