@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use crate::analysis::Wanted as ValuesWanted;
 use crate::analysis::{
-    CallValues, FrameSpan, Ink, LensArgs, ListFormat, Moment, OpenedSession, Out, SessionArgs, Span, Target,
-    TraceProcess, check_correctable, check_known, chosen_threads, corrected_text, csv, list_page, nanoseconds,
+    CallValues, FrameSpan, Ink, LensArgs, ListFormat, Moment, OpenedSession, Out, SHORTEST_CALL, SessionArgs, Span,
+    Target, TraceProcess, check_correctable, check_known, chosen_threads, corrected_text, csv, list_page, nanoseconds,
     parse_nanos, put_corrected, put_source, short_name, thousands, with_tables,
 };
 use crate::exit::Outcome;
@@ -304,7 +304,7 @@ fn print(args: &Args, opened: &OpenedSession, trees: &[Tree], out: &mut Out) -> 
                 let after = format!("{source}{more}");
                 let room_for_name = room(&format!("{before}{after}"));
                 let (shown, whole) = match call {
-                    Some(call) => (call.line_within(room_for_name, &short_name), call.line()),
+                    Some(call) => (call.line_within(room_for_name.max(SHORTEST_CALL), &short_name), call.line()),
                     None => (short_name(&name, room_for_name), name),
                 };
                 is_cut |= shown != whole;
