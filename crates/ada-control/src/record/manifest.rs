@@ -6,7 +6,7 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 
-use ada_event::{ModuleId, ProcessId};
+use ada_event::{FunctionId, ModuleId, ProcessId};
 use ada_format::atf::{
     self, BuildId, Coverage, Drops, Exit, FunctionRow, HexAddr, LaneFigures, PoolFigures, RingFigures, SessionWriter,
     Window,
@@ -85,7 +85,10 @@ pub(crate) fn add_switches(
     writer: &mut SessionWriter,
 ) {
     let modules: HashSet<ModuleId> = hooked.modules_of(pid).iter().map(|module| module.id).collect();
-    writer.manifest_mut().switches = switches.entries(pid, |function| modules.contains(&function.module()));
+    let is_its = |function: FunctionId| modules.contains(&function.module());
+    let manifest = writer.manifest_mut();
+    manifest.switches = switches.entries(pid, is_its);
+    manifest.value_switches = switches.value_entries(is_its);
 }
 
 /// Adds what is known of a process beside its events; of the `first` one also what could not be traced.
