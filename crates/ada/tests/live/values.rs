@@ -3,8 +3,8 @@
 use ada_format::atf::Switch;
 
 use super::running::{Ended, Running};
-use crate::program::Program;
 use crate::run::{self, text};
+use crate::trace::program::Program;
 
 fn start(options: &[&str]) -> Running {
     Running::start_program(&Program::new("switched.c").flags(&["-g"]), options)

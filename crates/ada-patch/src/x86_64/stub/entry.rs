@@ -158,10 +158,15 @@ pub(super) fn recorder(
         } else {
             record(a, kind, overwritten, options)?;
         }
-        a.jmp(recorded)?;
+        // Where nothing else is to be done, an instruction can have one label only.
+        a.jmp(if kind.catches_return() { recorded } else { off })?;
         a.set_label(&mut without_values)?;
-        record(a, if kind.catches_return() { StubKind::Full } else { StubKind::EntryOnly }, overwritten, options)?;
-        a.set_label(&mut recorded)?;
+        if kind.catches_return() {
+            record(a, StubKind::Full, overwritten, options)?;
+            a.set_label(&mut recorded)?;
+        } else {
+            record(a, StubKind::EntryOnly, overwritten, options)?;
+        }
     } else {
         record(a, kind, overwritten, options)?;
     }
