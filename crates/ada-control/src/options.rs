@@ -100,6 +100,8 @@ pub struct TraceOptions {
     pub exclude: LeftAlone,
     /// Of which functions values are captured.
     pub values: CapturedValues,
+    /// Functions whose values are captured once somebody asks for them while the program runs, by patterns.
+    pub values_later: Vec<String>,
     /// How many pointers one behind the other lead to structures whose fields are captured.
     pub field_depth: usize,
     /// Whose values are not captured: functions, parameters, or `function.parameter`, by their names.

@@ -25,6 +25,10 @@ pub const PASSED: usize = 2;
 /// The first slot that is a function's own.
 pub const FIRST: usize = 3;
 
+/// What a function's switch holds for its calls to be recorded without their values. Only what has values may have it: other
+/// stubs would take it for a counter. It is no counter's place, as these are words.
+pub const WITHOUT_VALUES: u32 = 1;
+
 /// What a function's switch holds for its calls to be counted in a slot; 0 is for recording them.
 pub const fn switch_word(slot: usize) -> u32 {
     (slot * size_of::<u64>()) as u32

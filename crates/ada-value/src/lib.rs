@@ -24,6 +24,7 @@ mod structure;
 mod table;
 mod ty;
 mod value;
+mod value_names;
 mod value_test;
 
 pub use call_line::{call_line, call_line_within, result_line};

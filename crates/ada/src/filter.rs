@@ -13,8 +13,9 @@ Examples:
   ada filter 4711 --count '*hash*'             these are counted from now on, exactly, and not recorded
   ada filter 4711 --off 'libcrypto*'           nothing is kept of a whole module
   ada filter 4711 --off '*' --on 'parse_*'     only these are recorded
+  ada filter 4711 --args 'parse_*,open'        with their arguments and results, from now on
 
-`--off` comes first, then `--count`, then `--on`. What is changed, when, and how often counted functions were called is
+`--off` comes first, then `--count`, `--on`, `--no-args` and `--args`. What is changed, when, and how often counted functions were called is
 kept in the session: see `ada hooks SESSION`. The program is not stopped for any of this.";
 
 #[derive(clap::Args)]
@@ -23,7 +24,7 @@ pub(crate) struct Args {
     /// The traced program, as `ada ps` shows it
     pid: u32,
     /// Ignore functions or modules matching PATTERN (wildcards `*`, `?`). May be given several times
-    #[arg(long, value_name = "PATTERN", required_unless_present_any = ["count", "on"])]
+    #[arg(long, value_name = "PATTERN", required_unless_present_any = ["count", "on", "args", "no_args"])]
     off: Vec<String>,
     /// Count their calls, and record nothing
     #[arg(long, value_name = "PATTERN")]
@@ -31,20 +32,28 @@ pub(crate) struct Args {
     /// Record their calls and returns
     #[arg(long, value_name = "PATTERN")]
     on: Vec<String>,
+    /// Record their calls with the values of arguments and results, where these were made ready: by `ada trace --args` or
+    /// `--args-later`
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    args: Vec<String>,
+    /// Record their calls without values
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    no_args: Vec<String>,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
+    let filter = |mode: SwitchMode, patterns: &[String]| Request::Filter { mode, patterns: patterns.to_vec() };
+    let values =
+        |are_captured: bool, patterns: &[String]| Request::Values { are_captured, patterns: patterns.to_vec() };
     let wishes = [
-        (SwitchMode::Off, args.off, "ignored"),
-        (SwitchMode::Count, args.count, "counted"),
-        (SwitchMode::Full, args.on, "recorded"),
+        (filter(SwitchMode::Off, &args.off), !args.off.is_empty(), "ignored"),
+        (filter(SwitchMode::Count, &args.count), !args.count.is_empty(), "counted"),
+        (filter(SwitchMode::Full, &args.on), !args.on.is_empty(), "recorded"),
+        (values(false, &args.no_args), !args.no_args.is_empty(), "recorded without values"),
+        (values(true, &args.args), !args.args.is_empty(), "recorded with values"),
     ];
-    for (mode, patterns, words) in wishes {
-        if patterns.is_empty() {
-            continue;
-        }
-        let Answer::Filtered { matched, changed, without_counter, unhooked } =
-            live::ask(ProcessId(args.pid), &Request::Filter { mode, patterns })?
+    for (request, _, words) in wishes.iter().filter(|(_, is_wished, _)| *is_wished) {
+        let Answer::Filtered { matched, changed, without_counter, unhooked } = live::ask(ProcessId(args.pid), request)?
         else {
             anyhow::bail!("the trace of process {} answered something else", args.pid);
         };

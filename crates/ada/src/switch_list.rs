@@ -1,4 +1,4 @@
-//! What a session says of functions that were not recorded all the time.
+//! What a session says of functions that were not recorded all the time, or not with their values.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -28,11 +28,11 @@ pub(crate) fn print_all(process: &Process, out: &mut impl Write) -> anyhow::Resu
 
 fn print_list(manifest: &Manifest, names: &HashMap<FunctionId, String>, out: &mut impl Write) -> io::Result<()> {
     let mut row = |[id, mode, from, to, calls, why, name]: [&str; 7]| {
-        writeln!(out, "{id:<12} {mode:<6} {from:>12} {to:>12} {calls:>14} {why:<8} {name}")
+        writeln!(out, "{id:<12} {mode:<14} {from:>12} {to:>12} {calls:>14} {why:<8} {name}")
     };
     row(["function", "mode", "from, s", "to, s", "calls", "why", "name"])?;
     let second = |time: TraceNanos| format!("{:.6}", time.since(manifest.time_start_ns) as f64 / 1e9);
-    for switch in &manifest.switches {
+    for switch in manifest.switches.iter().chain(&manifest.value_switches) {
         row([
             &switch.function_id.to_string(),
             &switch.mode,
@@ -50,6 +50,7 @@ fn calls(switch: &Switch) -> String {
     match switch.count {
         Some(count) if switch.is_exact => count.to_string(),
         Some(count) => format!("{count} or more"),
+        None if switch.mode == "without_values" => "recorded".into(),
         None => "?".into(),
     }
 }
@@ -58,7 +59,8 @@ fn calls(switch: &Switch) -> String {
 fn names(process: &Process) -> HashMap<FunctionId, String> {
     let mut names = HashMap::new();
     let Some(manifest) = &process.manifest else { return names };
-    let wanted: HashSet<FunctionId> = manifest.switches.iter().map(|switch| switch.function_id).collect();
+    let switches = manifest.switches.iter().chain(&manifest.value_switches);
+    let wanted: HashSet<FunctionId> = switches.map(|switch| switch.function_id).collect();
     for module in &manifest.modules {
         if !wanted.iter().any(|id| id.module() == module.module_id) {
             continue;

@@ -190,7 +190,9 @@ impl PrintedCalls {
 /// A call with its arguments; where these are not known, that there may be some.
 fn printed_call(functions: &HashMap<FunctionId, Printed>, call: &OpenCall) -> String {
     let Some(Printed { name, signature }) = functions.get(&call.function) else { return String::new() };
-    let has_more = signature.as_ref().is_none_or(|it| it.may_have_more(&call.arguments));
+    // Nothing was captured where values are left out.
+    let lacks_some = |it: &Signature| call.arguments.len() < it.prototype().parameters.len();
+    let has_more = signature.as_ref().is_none_or(|it| lacks_some(it) || it.may_have_more(&call.arguments));
     let arguments = call.arguments.iter().filter(|it| **it != Value::Absent);
     let shown: Vec<String> = arguments.map(|value| value.shown(&|_| None)).collect();
     call_line(name, shown.iter().map(String::as_str), has_more)

@@ -88,8 +88,7 @@ impl Workshop {
     pub(crate) fn with_plans(shared: SharedMemory, plans: PlanCache, options: &TraceOptions) -> Self {
         probes::publish(shared.pool(), options.follow);
         let shared = Arc::new(shared);
-        let values =
-            Arc::new(Values::new(options.values.clone(), options.redacted.clone(), options.field_depth, shared.pool()));
+        let values = Arc::new(Values::new(options, shared.pool()));
         let heartbeat = Heartbeat::start(shared.clone());
         let ready = ReadyImages::default();
         Self { heartbeat, shared, plans, ready, numbering: Arc::default(), values, next_program: AtomicU32::new(0) }

@@ -37,6 +37,13 @@ pub enum Request {
         /// Names of functions or modules, with `*` and `?`.
         patterns: Vec<String>,
     },
+    /// Capture the values of the functions that patterns name, or leave them out.
+    Values {
+        /// Whether they are captured from now on.
+        are_captured: bool,
+        /// Names of functions or modules, with `*` and `?`.
+        patterns: Vec<String>,
+    },
 }
 
 /// One line back.

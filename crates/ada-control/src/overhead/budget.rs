@@ -12,6 +12,8 @@ pub struct Advice {
     pub least: f64,
     /// And at most; none where hooks may have taken almost all of the time.
     pub most: Option<f64>,
+    /// Of which the values would have been left out: names, the dearest first.
+    pub without_values: Vec<String>,
     /// What would have been counted instead of recorded: names, the hottest first.
     pub functions: Vec<String>,
 }
@@ -47,6 +49,8 @@ pub(super) struct Recorded {
     pub(super) events: u64,
     /// How many plain events one of them costs: values are dear where memory is read.
     pub(super) weight: f64,
+    /// Whether it has values that can be left out.
+    pub(super) has_values: bool,
 }
 
 impl Recorded {
@@ -54,11 +58,18 @@ impl Recorded {
     fn cost(&self) -> f64 {
         self.events as f64 * self.weight
     }
+
+    /// What its values cost beside the events.
+    fn cost_of_values(&self) -> f64 {
+        if self.has_values { self.events as f64 * (self.weight - 1.0).max(0.0) } else { 0.0 }
+    }
 }
 
 /// What to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Decision {
+    /// Those whose values are left out: these go before any call does.
+    pub(super) without_values: Vec<FunctionId>,
     pub(super) count: Vec<FunctionId>,
     pub(super) record: Vec<FunctionId>,
     /// Those that are too hot even to be counted.
@@ -71,6 +82,11 @@ const TARGET: f64 = 0.7;
 const PART: f64 = TARGET / 2.0;
 /// Functions come back while less than this share is used.
 const ROOM: f64 = 0.5;
+/// A function is rare if it takes no more than this share of the budget that the processor time would allow, hooks included:
+/// at 10 %, some thousand calls in a second. What it takes is nothing, and what it tells is most.
+const RARE: f64 = 0.001;
+/// What rare functions may have together, of the same, whatever all others take.
+const RARE_TOGETHER: f64 = 0.1;
 
 impl Window {
     /// In plain events.
@@ -116,17 +132,44 @@ impl Window {
         if recording + counting > budget {
             // Recording always has its part, or else a program that is dear to count would have nothing recorded.
             let allowed = (TARGET * budget - counting).max(PART * budget);
+            let allowance = max_overhead * self.cpu_ns;
             let mut dearest = self.recorded.clone();
-            dearest.sort_by(|one, other| other.cost().total_cmp(&one.cost()));
-            for recorded in dearest {
-                // A call is two events, unless its return is not caught.
-                let calls = recorded.events as f64 / 2.0;
-                if recording <= allowed || calls * costs.count >= recorded.cost() * costs.event {
+            dearest.sort_by(|one, other| other.cost_of_values().total_cmp(&one.cost_of_values()));
+            for it in &mut dearest {
+                let saved = it.cost_of_values() * costs.event;
+                if recording <= allowed || saved <= RARE * allowance {
                     break;
                 }
-                recording -= recorded.cost() * costs.event;
-                counting += calls * costs.count;
-                decision.count.push(recorded.function);
+                recording -= saved;
+                decision.without_values.push(it.function);
+                (it.weight, it.has_values) = (1.0, false);
+            }
+            dearest.sort_by(|one, other| other.cost().total_cmp(&one.cost()));
+            let is_rare = |it: &Recorded| it.cost() * costs.event <= RARE * allowance;
+            let (rare, often): (Vec<Recorded>, Vec<Recorded>) = dearest.into_iter().partition(is_rare);
+            let mut count = |it: &Recorded, recording: &mut f64, counting: &mut f64| {
+                // A call is two events, unless its return is not caught.
+                let calls = it.events as f64 / 2.0;
+                if *recording <= allowed || calls * costs.count >= it.cost() * costs.event {
+                    return false;
+                }
+                *recording -= it.cost() * costs.event;
+                *counting += calls * costs.count;
+                decision.count.push(it.function);
+                true
+            };
+            for it in &often {
+                if !count(it, &mut recording, &mut counting) {
+                    break;
+                }
+            }
+            // Rare ones go last, and not for nothing: only what many of them take together is worth it.
+            let mut of_rare = rare.iter().map(Recorded::cost).sum::<f64>() * costs.event;
+            for it in &rare {
+                if of_rare <= RARE_TOGETHER * allowance || !count(it, &mut recording, &mut counting) {
+                    break;
+                }
+                of_rare -= it.cost() * costs.event;
             }
             // Where counting takes too long, the hottest hooks have to go.
             if recording + counting > budget {
@@ -172,17 +215,33 @@ mod tests {
     }
 
     fn recorded(counts: &[(u64, u64)]) -> Vec<Recorded> {
-        let plain = |&(id, events): &(u64, u64)| Recorded { function: FunctionId(id), events, weight: 1.0 };
+        let plain =
+            |&(id, events): &(u64, u64)| Recorded { function: FunctionId(id), events, weight: 1.0, has_values: false };
         counts.iter().map(plain).collect()
     }
 
     #[test]
     fn values_that_are_dear_go_before_calls_that_are_many() {
-        let captured = Recorded { function: FunctionId(1), events: 10_000, weight: 40.0 };
+        let captured = Recorded { function: FunctionId(1), events: 10_000, weight: 40.0, has_values: true };
         let plain = recorded(&[(2, 100_000)])[0];
         let window = Window { cpu_ns: 1e8 + 500_000.0 * 25.0, recorded: vec![plain, captured], ..Window::default() };
         assert_eq!(window.overhead(COSTS), 0.125);
-        assert_eq!(window.decide(COSTS, 0.1).count, [FunctionId(1)]);
+        let decision = window.decide(COSTS, 0.1);
+        assert_eq!((decision.without_values, decision.count), (vec![FunctionId(1)], vec![]));
+        // Where values are kept for something else, the calls go.
+        let bound = Recorded { has_values: false, ..captured };
+        let decision = Window { recorded: vec![plain, bound], ..window }.decide(COSTS, 0.1);
+        assert_eq!((decision.without_values, decision.count), (vec![], vec![FunctionId(1)]));
+    }
+
+    /// 100 ms, of which the values of a few calls are next to nothing.
+    #[test]
+    fn values_of_rare_calls_stay_and_calls_go_after_the_values() {
+        let rare = Recorded { function: FunctionId(1), events: 2, weight: 40.0, has_values: true };
+        let hot = Recorded { function: FunctionId(2), events: 2_000_000, weight: 2.0, has_values: true };
+        let window = Window { cpu_ns: 1e8 + 4e6 * 25.0, recorded: vec![rare, hot], ..Window::default() };
+        let decision = window.decide(COSTS, 0.1);
+        assert_eq!((decision.without_values, decision.count), (vec![FunctionId(2)], vec![FunctionId(2)]));
     }
 
     #[test]
@@ -198,6 +257,26 @@ mod tests {
         assert_eq!(window.decide(COSTS, 0.01).count, [FunctionId(2), FunctionId(3), FunctionId(1)]);
         assert_eq!(window.decide(COSTS, 10.0).count, [FunctionId(2)]);
         assert_eq!(window.decide(COSTS, 100.0), Decision::default());
+    }
+
+    /// 20 ms, of which hooks take almost all: most of it in events that cannot be switched, or in a hot function.
+    #[test]
+    fn what_is_called_rarely_is_recorded_whatever_others_take() {
+        let rare: Vec<(u64, u64)> = (10..60).map(|id| (id, 2)).collect();
+        let probes = Window {
+            cpu_ns: 2e7,
+            other_events: 600_000,
+            recorded: recorded(&[&[(1, 100_000)], &rare[..]].concat()),
+            ..Window::default()
+        };
+        assert_eq!(probes.decide(COSTS, 0.1).count, [FunctionId(1)]);
+        let hot =
+            Window { cpu_ns: 2e7, recorded: recorded(&[&[(1, 790_000)], &rare[..]].concat()), ..Window::default() };
+        assert_eq!(hot.decide(COSTS, 0.1).count, [FunctionId(1)]);
+        // Ten thousand of them take too much together, and a tenth of the budget is theirs: 200 us at 50 ns.
+        let many: Vec<(u64, u64)> = (0..10_000).map(|id| (id, 2)).collect();
+        let many = Window { cpu_ns: 2e7, other_events: 600_000, recorded: recorded(&many), ..Window::default() };
+        assert_eq!(many.decide(COSTS, 0.1).count.len(), 10_000 - 4_000);
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub(crate) struct Governor<'a> {
     seen_counts: HashMap<FunctionId, u64>,
     /// What this governor has switched.
     own: HashSet<FunctionId>,
+    /// Of which it has left out the values.
+    without_values: HashSet<FunctionId>,
     /// What is too hot to be counted; none where counts are to stay exact.
     unhooking: Option<Unhooking>,
     looks_with_room: u32,
@@ -105,6 +107,7 @@ impl<'a> Governor<'a> {
             seen_cpu: Duration::ZERO,
             seen_counts: HashMap::new(),
             own: HashSet::new(),
+            without_values: HashSet::new(),
             looks_with_room: 0,
             settled: (0.0, 0.0),
             settled_exec_time: Duration::ZERO,
@@ -144,6 +147,10 @@ impl<'a> Governor<'a> {
         }
         let decision = window.decide(self.costs, self.max_overhead);
         let switches = &self.programs.switches;
+        if !decision.without_values.is_empty() {
+            switches.switch(&decision.without_values, SwitchMode::WithoutValues, WHY);
+            self.without_values.extend(&decision.without_values);
+        }
         if !decision.count.is_empty() {
             let switched = switches.switch(&decision.count, SwitchMode::Count, WHY);
             // A compiler has more functions that are called often than there are counters.
@@ -159,7 +166,11 @@ impl<'a> Governor<'a> {
         self.looks_with_room = if decision.record.is_empty() { 0 } else { self.looks_with_room + 1 };
         if self.looks_with_room >= PATIENCE {
             self.looks_with_room = 0;
-            switches.switch(&decision.record, SwitchMode::Full, WHY);
+            // Values were the first to go, and do not come back with the calls.
+            let (without, full): (Vec<FunctionId>, Vec<FunctionId>) =
+                decision.record.iter().partition(|function| self.without_values.contains(*function));
+            switches.switch(&without, SwitchMode::WithoutValues, WHY);
+            switches.switch(&full, SwitchMode::Full, WHY);
             self.own.retain(|function| !decision.record.contains(function));
         }
     }
@@ -173,6 +184,7 @@ impl<'a> Governor<'a> {
     /// What happened since the last look.
     fn window(&self, tally: &EventTally, used: Duration, counts: &HashMap<FunctionId, u64>) -> Window {
         let mut window = Window { cpu_ns: used.as_nanos() as f64, ..Window::default() };
+        let without_values = self.programs.switches.without_values();
         // In the order in which those who hook take them.
         let hooked = self.programs.lock();
         let numbers = self.programs.numbers.read().expect("nobody panics with the lock");
@@ -188,7 +200,7 @@ impl<'a> Governor<'a> {
                 continue;
             }
             if is_switchable(&hooked, function) {
-                window.recorded.push(self.weights.recorded(&hooked, function, new));
+                window.recorded.push(self.weights.recorded(&hooked, &without_values, function, new));
             } else {
                 window.other_events += new;
             }
@@ -230,7 +242,7 @@ pub(crate) fn advise(
     }
     for (function, count) in events {
         if is_switchable(hooked, function) {
-            window.recorded.push(weights.recorded(hooked, function, count));
+            window.recorded.push(weights.recorded(hooked, &HashSet::new(), function, count));
         } else {
             window.other_events += count;
         }
@@ -242,12 +254,14 @@ pub(crate) fn advise(
     let most = window.overhead_if(costs, DEARER_AT_MOST * (1.0 + error), other_ns);
     // A calibration that the machine has disturbed may leave nothing.
     let least = least.unwrap_or_else(|| window.overhead(costs));
-    let functions = window.decide(costs, max_overhead).count;
+    let decision = window.decide(costs, max_overhead);
+    let names = |functions: &[FunctionId]| functions.iter().map(|it| hooked.name_of(*it)).collect();
     (least > max_overhead).then(|| Advice {
         max_overhead,
         least,
         most,
-        functions: functions.into_iter().map(|function| hooked.name_of(function)).collect(),
+        without_values: names(&decision.without_values),
+        functions: names(&decision.count),
     })
 }
 

@@ -1,5 +1,6 @@
 //! What captured values cost beside an event.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use ada_event::FunctionId;
@@ -30,9 +31,17 @@ impl Weights {
     }
 
     /// What was recorded of a function, with what its values cost.
-    pub(super) fn recorded(self, hooked: &HookedPrograms, function: FunctionId, events: u64) -> Recorded {
+    /// `without_values`: those that are recorded without them now.
+    pub(super) fn recorded(
+        self,
+        hooked: &HookedPrograms,
+        without_values: &HashSet<FunctionId>,
+        function: FunctionId,
+        events: u64,
+    ) -> Recorded {
         let module = hooked.modules.with_id(function.module());
         let probed = module.and_then(|module| module.captured.probed(function.symbol_index() as usize));
+        let probed = probed.filter(|_| !without_values.contains(&function));
         let weight = probed.map_or(1.0, |probed| match probed.part {
             AgentPart::BothEnds => self.with_agent,
             AgentPart::Call | AgentPart::CallOnly => (self.with_agent + WITH_REGISTERS) / 2.0,
@@ -40,7 +49,9 @@ impl Weights {
             // Most texts are on the heap.
             AgentPart::Texts(_) => (self.with_read + WITH_REGISTERS) / 2.0,
         });
-        Recorded { function, events, weight }
+        // Those that are kept seldom cost no more than that, and the analysis of waits lives on them.
+        let has_values = probed.is_some_and(|probed| probed.part != AgentPart::Seldom);
+        Recorded { function, events, weight, has_values }
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct CapturedFunction {
     pub(super) signature: Signature,
     /// Whether somebody has asked for it.
     pub(super) is_asked_for: bool,
+    /// Whether it is captured only once somebody asks for it while the program runs.
+    pub(super) is_later: bool,
 }
 
 impl CapturedFunction {
@@ -78,6 +80,11 @@ impl CapturedFunctions {
     /// The functions of which something is captured, by their indexes.
     pub(crate) fn signatures(&self) -> impl Iterator<Item = (usize, &Signature)> {
         self.by_index.iter().map(|(index, function)| (*index, &function.signature))
+    }
+
+    /// The functions whose values are captured once somebody asks for them.
+    pub(crate) fn later(&self) -> impl Iterator<Item = usize> + '_ {
+        self.by_index.iter().filter(|(_, function)| function.is_later).map(|(index, _)| *index)
     }
 
     /// What is captured of a function, as a session keeps it; nothing where it is not.

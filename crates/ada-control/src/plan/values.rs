@@ -13,7 +13,7 @@ use ada_ring::probe::{MAX_PROBES, Role};
 use ada_value::{ByDefault, Prototype, Signature, is_c_library, known};
 
 use crate::function_pattern::matches_name;
-use crate::options::CapturedValues;
+use crate::options::{CapturedValues, TraceOptions};
 use crate::pattern_set::PatternSet;
 use crate::plan::captured_functions::{CapturedFunction, CapturedFunctions};
 use crate::plan::futex_functions::futex_functions;
@@ -27,6 +27,10 @@ pub(crate) struct Values {
     choice: CapturedValues,
     /// The patterns of that choice.
     patterns: PatternSet,
+    /// Functions whose values are captured once somebody asks for them.
+    later: Vec<String>,
+    /// The patterns of these.
+    later_patterns: PatternSet,
     /// Functions and parameters whose values are kept back.
     redacted: Vec<String>,
     /// How many pointers one behind the other lead to structures whose fields are captured.
@@ -48,17 +52,29 @@ pub(crate) const OWN: &str = "own";
 const ERRNO_LOCATION: [&str; 2] = ["__errno_location", "___errno_location"];
 
 impl Values {
-    pub(crate) fn new(choice: CapturedValues, redacted: Vec<String>, depth: usize, pool: Pool) -> Self {
-        let patterns = match &choice {
-            CapturedValues::Matching(patterns) => PatternSet::new(patterns.iter().filter(|it| *it != OWN).cloned()),
+    pub(crate) fn new(options: &TraceOptions, pool: Pool) -> Self {
+        let set = |patterns: &[String]| PatternSet::new(patterns.iter().filter(|it| *it != OWN).cloned());
+        let patterns = match &options.values {
+            CapturedValues::Matching(patterns) => set(patterns),
             CapturedValues::Usual | CapturedValues::None => PatternSet::default(),
         };
-        Self { choice, patterns, redacted, depth, pool, programs: Mutex::default(), left_out: AtomicU64::new(0) }
+        Self {
+            choice: options.values.clone(),
+            patterns,
+            later: options.values_later.clone(),
+            later_patterns: set(&options.values_later),
+            redacted: options.redacted.clone(),
+            depth: options.field_depth,
+            pool,
+            programs: Mutex::default(),
+            left_out: AtomicU64::new(0),
+        }
     }
 
     /// What was asked for and not captured, in words.
     pub(crate) fn limits(&self) -> impl Iterator<Item = String> {
-        self.patterns.unmet("the pattern").into_iter().chain(self.limit())
+        let unmet = [&self.patterns, &self.later_patterns].map(|patterns| patterns.unmet("the pattern"));
+        unmet.into_iter().flatten().chain(self.limit())
     }
 
     fn limit(&self) -> Option<String> {
@@ -79,7 +95,7 @@ impl Values {
         let futexes = futex_functions(path, functions);
         let completions = task_completions(path, functions);
         let thread_result = thread_result_distance(path, functions);
-        if self.choice == CapturedValues::None {
+        if self.choice == CapturedValues::None && self.later.is_empty() {
             return CapturedFunctions { futexes, completions, thread_result, ..CapturedFunctions::default() };
         }
         if is_c_library(&file_name(path)) {
@@ -104,9 +120,19 @@ impl Values {
             return None;
         }
         let prototype = known.prototype.clone();
+        let are_none = self.choice == CapturedValues::None;
+        let is_later = || {
+            functions.names(index).filter(|name| self.later_patterns.has_name(name)).count() > 0
+                || self.later_patterns.has_name(&known.prototype.name)
+        };
         match known.by_default {
             _ if is_asked_for => self.captured(functions, index, prototype, Role::None),
+            by_default if (by_default == ByDefault::Nothing || are_none) && is_later() => {
+                let captured = self.captured(functions, index, prototype, Role::None)?;
+                Some(CapturedFunction { is_later: true, ..captured })
+            }
             ByDefault::Nothing => None,
+            _ if are_none => None,
             ByDefault::Registers => self.captured(functions, index, prototype.registers_only(), Role::Usual),
             ByDefault::Everything => self.captured(functions, index, prototype, Role::Usual),
         }
@@ -119,9 +145,12 @@ impl Values {
         build_id: Option<&[u8]>,
         functions: &FunctionTable,
     ) -> BTreeMap<usize, CapturedFunction> {
-        let CapturedValues::Matching(patterns) = &self.choice else { return BTreeMap::new() };
-        let are_own = patterns.iter().any(|pattern| pattern == OWN) && is_own(path);
-        let is_wanted = |name: &&str| (self.patterns.has_name(name) || are_own) && !declared::is_clone(name);
+        let asked_for = if let CapturedValues::Matching(patterns) = &self.choice { &patterns[..] } else { &[] };
+        let has_own = |patterns: &[String]| patterns.iter().any(|pattern| pattern == OWN) && is_own(path);
+        let (are_own, are_own_later) = (has_own(asked_for), has_own(&self.later));
+        let is_asked_for = |name: &&str| (self.patterns.has_name(name) || are_own) && !declared::is_clone(name);
+        let is_later = |name: &&str| (self.later_patterns.has_name(name) || are_own_later) && !declared::is_clone(name);
+        let is_wanted = |name: &&str| is_asked_for(name) || is_later(name);
         let wanted: HashMap<ImageOffset, usize> = (0..functions.len())
             .filter(|&index| {
                 functions.names(index).filter(is_wanted).count() > 0 && probes::number_of(functions, index).is_none()
@@ -136,7 +165,9 @@ impl Values {
         let types = function_types(Box::new(file), &|start| wanted.contains_key(&start), self.depth);
         let captured = |(start, ty): (ImageOffset, FunctionType)| {
             let index = *wanted.get(&start)?;
-            Some((index, self.captured(functions, index, declared::prototype(&ty), Role::None)?))
+            let captured = self.captured(functions, index, declared::prototype(&ty), Role::None)?;
+            let is_later = functions.names(index).filter(is_asked_for).count() == 0;
+            Some((index, CapturedFunction { is_later, ..captured }))
         };
         types.into_iter().filter_map(captured).collect()
     }
@@ -157,7 +188,7 @@ impl Values {
         let prototype = prototype.redacted(&|parameter| is_redacted(parameter) || of_function(parameter))?;
         let signature = Signature::of(prototype);
         let is_asked_for = role != Role::Usual;
-        Some(CapturedFunction { probe: self.number_of(&signature, role)?, signature, is_asked_for })
+        Some(CapturedFunction { probe: self.number_of(&signature, role)?, signature, is_asked_for, is_later: false })
     }
 
     /// The number of the probe that captures what a signature asks for; none where the table is full.

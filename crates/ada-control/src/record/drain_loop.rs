@@ -107,7 +107,7 @@ pub(crate) fn save_news(programs: &Programs, files: &mut SessionFiles) -> Result
     let mut hooked = programs.lock();
     for pid in take_news(&mut hooked) {
         let writer = files.process(pid)?;
-        manifest::add_modules(&hooked.modules_of(pid), writer);
+        manifest::add_modules(&hooked.modules_by_program(pid), writer);
         manifest::add_facts(&hooked, pid, pid, writer);
         manifest::add_switches(&programs.switches, &hooked, pid, writer);
         writer.save_manifest()?;

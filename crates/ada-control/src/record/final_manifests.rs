@@ -37,7 +37,7 @@ impl FinalManifests<'_> {
     /// Completes that of a process.
     pub(super) fn complete(&self, hooked: &mut HookedPrograms, process: ProcessId, writer: &mut SessionWriter) {
         let drops = self.drain.drops_by_lane(self.drops);
-        manifest::complete(self.end_of(process), &hooked.modules_of(process), drops, &self.figures, writer);
+        manifest::complete(self.end_of(process), &hooked.modules_by_program(process), drops, &self.figures, writer);
         manifest::add_facts(hooked, process, self.pid, writer);
         manifest::add_switches(self.switches, hooked, process, writer);
         manifest::add_windows(self.drain.windows(process), writer);

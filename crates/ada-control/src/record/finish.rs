@@ -173,6 +173,7 @@ impl Finish<'_> {
             governed,
             stood_still: None,
             switched: switches.summary(|function| hooked.name_of(function)),
+            without_values: switches.lost_values(|function| hooked.name_of(function)),
             let_go,
             quarantined: distinct_quarantined(&hooked.modules),
             crashes: drain.crashes(pid).iter().map(|crash| CrashSummary::of(crash, &hooked.modules)).collect(),

@@ -6,7 +6,7 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 
-use ada_event::{ModuleId, ProcessId};
+use ada_event::{FunctionId, ModuleId, ProcessId};
 use ada_format::atf::{
     self, BuildId, Coverage, Drops, Exit, FunctionRow, HexAddr, LaneFigures, PoolFigures, RingFigures, SessionWriter,
     Window,
@@ -25,7 +25,7 @@ use crate::tracked::HookedPrograms;
 /// Completes a process's manifest. No end is given for one that lives on.
 pub(crate) fn complete(
     end: Option<KnownEnd>,
-    modules: &[&Module],
+    modules: &[(&Module, Option<&Path>)],
     drops: Vec<Drops>,
     (lanes, pool): &(BTreeMap<String, LaneFigures>, PoolFigures),
     writer: &mut SessionWriter,
@@ -56,7 +56,7 @@ pub(crate) fn complete_snapshot(
     figures: RingFigures,
     writer: &mut SessionWriter,
 ) {
-    add_modules(&hooked.modules_of(pid), writer);
+    add_modules(&hooked.modules_by_program(pid), writer);
     add_facts(hooked, pid, first, writer);
     writer.manifest_mut().ring = Some(figures);
     let folder = writer.process_path().to_owned();
@@ -73,8 +73,8 @@ pub(crate) fn add_windows((windows, more): (Vec<Window>, u64), writer: &mut Sess
 }
 
 /// Adds the images that are loaded.
-pub(crate) fn add_modules(modules: &[&Module], writer: &mut SessionWriter) {
-    writer.manifest_mut().modules = modules.iter().map(|module| describe(module)).collect();
+pub(crate) fn add_modules(modules: &[(&Module, Option<&Path>)], writer: &mut SessionWriter) {
+    writer.manifest_mut().modules = modules.iter().map(|(module, program)| describe(module, *program)).collect();
 }
 
 /// Adds the functions of a process that were not recorded all the time.
@@ -85,7 +85,10 @@ pub(crate) fn add_switches(
     writer: &mut SessionWriter,
 ) {
     let modules: HashSet<ModuleId> = hooked.modules_of(pid).iter().map(|module| module.id).collect();
-    writer.manifest_mut().switches = switches.entries(pid, |function| modules.contains(&function.module()));
+    let is_its = |function: FunctionId| modules.contains(&function.module());
+    let manifest = writer.manifest_mut();
+    manifest.switches = switches.entries(pid, is_its);
+    manifest.value_switches = switches.value_entries(is_its);
 }
 
 /// Adds what is known of a process beside its events; of the `first` one also what could not be traced.
@@ -164,13 +167,15 @@ fn write_functions(folder: &Path, module: &Module) {
     }
 }
 
-fn describe(module: &Module) -> atf::Module {
+/// `program`: the one that had it, if that is not the last that the process has run.
+fn describe(module: &Module, program: Option<&Path>) -> atf::Module {
     let build_id = module.build_id.clone().map(BuildId);
     atf::Module {
         module_id: module.id,
         path: module.file.path.to_string_lossy().into_owned(),
         uuid: build_id.as_ref().and_then(BuildId::uuid),
         build_id,
+        program: program.map(|it| it.to_string_lossy().into_owned()),
         load_base: Some(HexAddr(module.bias)),
         other_load_bases: module.other_biases.iter().copied().map(HexAddr).collect(),
         symbol_count: Some(module.functions.len() as u32),

@@ -47,6 +47,8 @@ pub struct TraceReport {
     pub waited: Duration,
     /// Functions that were not recorded all the time, those with most counted calls first.
     pub switched: Vec<SwitchedFunction>,
+    /// Functions whose values were left out for a time.
+    pub without_values: Vec<String>,
     /// Events that were let go, because only the newest part was to be kept.
     pub let_go: u64,
     /// Fatal signals of the program, with the function that each one hit.

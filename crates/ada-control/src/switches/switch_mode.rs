@@ -10,6 +10,8 @@ pub enum SwitchMode {
     Full,
     /// Nothing.
     Off,
+    /// They are recorded without their values, of functions that have some.
+    WithoutValues,
     /// They are counted.
     Count,
     /// Nothing: the hook is gone, and does not come back.
@@ -23,6 +25,7 @@ impl SwitchMode {
         match self {
             Self::Full => "full",
             Self::Off => "off",
+            Self::WithoutValues => "without_values",
             Self::Count => "count",
             Self::Unhooked => "unhooked",
         }

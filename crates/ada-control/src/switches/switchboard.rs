@@ -1,6 +1,6 @@
 //! The mode of each switched function, since when, and its calls meanwhile.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use ada_format::atf;
 use ada_process::arch::time_stamp;
 use ada_process::{Clock, MemfdId};
 use ada_ring::Pool;
-use ada_ring::counters::{FIRST, SLOTS, UNWANTED, switch_word};
+use ada_ring::counters::{FIRST, SLOTS, UNWANTED, WITHOUT_VALUES, switch_word};
 
 use crate::install::shared_memory::SharedMemory;
 use crate::switches::SwitchMode;
@@ -30,9 +30,14 @@ struct State {
     open: HashMap<FunctionId, Interval>,
     closed: Vec<Interval>,
     counts: CallCounts,
+    /// Functions whose values were left for later.
+    later: HashSet<FunctionId>,
 }
 
-/// A time in which a function was not recorded.
+/// Why a function has no values that are to be captured when somebody asks for them.
+pub(crate) const LATER: &str = "later";
+
+/// A time in which a function was not recorded, or without its values.
 struct Interval {
     function: FunctionId,
     mode: SwitchMode,
@@ -100,7 +105,7 @@ impl Switchboard {
     /// Switches functions, which must all be hooked.
     pub(crate) fn switch(&self, functions: &[FunctionId], mode: SwitchMode, why: &str) -> Switched {
         let mut state = self.state.lock().expect("nobody panics with the lock");
-        let State { slots, open, closed, counts } = &mut *state;
+        let State { slots, open, closed, counts, .. } = &mut *state;
         let slot_of = |slots: &HashMap<FunctionId, usize>, function: FunctionId| {
             slots.get(&function).copied().unwrap_or(UNWANTED)
         };
@@ -144,17 +149,27 @@ impl Switchboard {
         switched
     }
 
+    /// Has functions recorded without their values until somebody asks for these. Whoever has done so before, in another
+    /// program with the same file, need not do so again.
+    pub(crate) fn leave_values_for_later(&self, functions: &[FunctionId]) {
+        let mut state = self.state.lock().expect("nobody panics with the lock");
+        let new: Vec<FunctionId> = functions.iter().copied().filter(|it| state.later.insert(*it)).collect();
+        drop(state);
+        self.switch(&new, SwitchMode::WithoutValues, LATER);
+    }
+
     /// What the manifest of a process says of the functions that `is_its` is true of.
     pub(crate) fn entries(&self, process: ProcessId, is_its: impl Fn(FunctionId) -> bool) -> Vec<atf::Switch> {
         let mut state = self.state.lock().expect("nobody panics with the lock");
-        if !state.closed.iter().chain(state.open.values()).any(|interval| is_its(interval.function)) {
+        let is_its = |interval: &Interval| interval.mode != SwitchMode::WithoutValues && is_its(interval.function);
+        if !state.closed.iter().chain(state.open.values()).any(is_its) {
             return Vec::new();
         }
-        let State { slots, open, closed, counts } = &mut *state;
+        let State { slots, open, closed, counts, .. } = &mut *state;
         let sums = counts.sums(&self.shared.pool(), FIRST + slots.len());
         let is_exact = are_exact(&self.shared.pool());
         let mut by_function: BTreeMap<FunctionId, Vec<&Interval>> = BTreeMap::new();
-        for interval in closed.iter().chain(open.values()).filter(|interval| is_its(interval.function)) {
+        for interval in closed.iter().chain(open.values()).filter(|interval| is_its(interval)) {
             by_function.entry(interval.function).or_default().push(interval);
         }
         let mut entries = Vec::new();
@@ -187,6 +202,40 @@ impl Switchboard {
         entries
     }
 
+    /// The times in which functions that `is_its` is true of were recorded without their values, as a manifest has them.
+    pub(crate) fn value_entries(&self, is_its: impl Fn(FunctionId) -> bool) -> Vec<atf::Switch> {
+        let state = self.state.lock().expect("nobody panics with the lock");
+        let intervals = state.closed.iter().chain(state.open.values());
+        let without = intervals.filter(|it| it.mode == SwitchMode::WithoutValues && is_its(it.function));
+        let mut entries: Vec<atf::Switch> = without
+            .map(|interval| atf::Switch {
+                function_id: interval.function,
+                mode: interval.mode.name().into(),
+                from_ns: interval.from,
+                to_ns: interval.to,
+                why: interval.why.clone(),
+                ..atf::Switch::default()
+            })
+            .collect();
+        entries.sort_by_key(|entry| (entry.from_ns, entry.function_id));
+        entries
+    }
+
+    /// The functions that are recorded without their values now.
+    pub(crate) fn without_values(&self) -> HashSet<FunctionId> {
+        let state = self.state.lock().expect("nobody panics with the lock");
+        let without = state.open.values().filter(|it| it.mode == SwitchMode::WithoutValues);
+        without.map(|it| it.function).collect()
+    }
+
+    /// Those whose values somebody, or a budget, has left out for a time.
+    pub(crate) fn lost_values(&self, name_of: impl Fn(FunctionId) -> String) -> Vec<String> {
+        let entries = self.value_entries(|_| true);
+        let functions: BTreeSet<FunctionId> =
+            entries.iter().filter(|entry| entry.why != LATER).map(|entry| entry.function_id).collect();
+        functions.into_iter().map(name_of).collect()
+    }
+
     /// Programs that are hooked from now on do not get the hooks of these.
     pub(crate) fn note_unhooked(&self, functions: &[FunctionId]) {
         self.shared.switches.note_unhooked(functions);
@@ -215,7 +264,8 @@ impl Switchboard {
         let is_exact = are_exact(&self.shared.pool());
         let state = self.state.lock().expect("nobody panics with the lock");
         let mut functions: BTreeMap<FunctionId, (bool, bool)> = BTreeMap::new();
-        for interval in state.closed.iter().chain(state.open.values()) {
+        let intervals = state.closed.iter().chain(state.open.values());
+        for interval in intervals.filter(|it| it.mode != SwitchMode::WithoutValues) {
             let (is_exact, is_unhooked) = functions.entry(interval.function).or_insert((is_exact, false));
             *is_exact &= interval.mode == SwitchMode::Count;
             *is_unhooked |= interval.mode == SwitchMode::Unhooked;
@@ -239,6 +289,7 @@ impl Switchboard {
 fn word(slots: &mut HashMap<FunctionId, usize>, function: FunctionId, mode: SwitchMode) -> Option<u32> {
     match mode {
         SwitchMode::Full => Some(0),
+        SwitchMode::WithoutValues => Some(WITHOUT_VALUES),
         SwitchMode::Off => Some(switch_word(UNWANTED)),
         // Processes that have not come to it yet go on counting.
         SwitchMode::Count | SwitchMode::Unhooked => {

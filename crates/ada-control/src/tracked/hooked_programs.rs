@@ -1,7 +1,7 @@
 //! What is hooked in a session.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ada_event::{FunctionId, ModuleId, ProcessId, TraceNanos};
 use ada_process::Clock;
@@ -44,6 +44,19 @@ impl HookedPrograms {
     pub(crate) fn modules_of(&self, pid: ProcessId) -> Vec<&Module> {
         let programs = self.processes.get(&pid).into_iter().flat_map(|process| &process.programs);
         programs.flat_map(|&program| self.modules.of(program)).collect()
+    }
+
+    /// The same, each with the file of its program where the process has run another one since. A program's own file is the
+    /// first of its modules.
+    pub(crate) fn modules_by_program(&self, pid: ProcessId) -> Vec<(&Module, Option<&Path>)> {
+        let programs = self.processes.get(&pid).map(|process| &process.programs);
+        let last = programs.and_then(|programs| programs.last());
+        let of_program = |program: &ProgramId| {
+            let file = self.modules.of(*program).next().filter(|_| Some(program) != last);
+            let file = file.map(|module| module.file.path.as_path());
+            self.modules.of(*program).map(move |module| (module, file)).collect::<Vec<_>>()
+        };
+        programs.into_iter().flatten().flat_map(of_program).collect()
     }
 
     /// The numbers of modules that a process has had, which runs a program that it may have been forked with.

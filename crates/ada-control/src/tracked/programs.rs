@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use ada_event::{ProcessId, RuntimeAddr};
+use ada_event::{FunctionId, ProcessId, RuntimeAddr};
 use ada_process::procfs::ProcessDir;
 use ada_process::{Child, LiveProcesses, MemfdId, Pidfd, ProcConnector};
 
@@ -190,6 +190,9 @@ impl Programs {
             let mut numbers = self.numbers.write().expect("nobody panics with the lock");
             numbers.add(module.id, module.first_function, module.functions.len());
             drop(numbers);
+            let later: Vec<FunctionId> =
+                module.captured.later().map(|index| FunctionId::new(module.id, index as u32)).collect();
+            self.switches.leave_values_for_later(&later);
             hooked.modules.add(module);
         }
     }

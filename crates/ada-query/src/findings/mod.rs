@@ -31,6 +31,7 @@ mod waits;
 pub use advice::{Advice, advice};
 pub use caveats::caveats;
 pub use pairs::{is_wait, waits_for_others};
+pub use symptom::Noticed;
 pub use unhandled::Unhandled;
 
 use ada_event::{EventSeq, ProcessId, TraceNanos};
@@ -104,7 +105,7 @@ pub fn findings(trace: &Trace, cancel: &Cancel, symptom: Option<&str>) -> Result
         all.extend(shape::find(&about, &survey));
     }
     if let Some(symptom) = symptom {
-        symptom::weigh(symptom, &mut all);
+        Noticed::new(symptom).weigh(&mut all);
     }
     all.sort_by(|left, right| right.score.total_cmp(&left.score).then_with(|| left.title.cmp(&right.title)));
     Ok(all)

@@ -1,6 +1,6 @@
 //! What is captured of a function, and what that says of its calls.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use ada_event::{FunctionId, RuntimeAddr};
 use ada_format::atf::{FunctionRow, Probes, X86Call, X86Return};
@@ -30,6 +30,11 @@ impl CallSignature {
             Some((function, Self { signature, is_captured: true, name: plain_name(names, function) }))
         };
         captured.filter_map(signature).collect()
+    }
+
+    /// Adds what conditions can ask for.
+    pub(super) fn add_value_names(&self, names: &mut BTreeSet<String>) {
+        self.signature.prototype().add_value_names(names);
     }
 
     /// That of a function of the C library whose registers were recorded for another reason.

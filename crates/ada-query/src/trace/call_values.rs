@@ -55,13 +55,10 @@ impl CallValues {
         call_line(&self.name, self.arguments().map(|it| it.text.as_str()), self.has_more) + &self.end()
     }
 
-    /// The same in so many columns.
-    pub fn line_within(&self, columns: usize) -> String {
-        let whole = self.line();
-        let end = self.end();
-        let arguments = whole.strip_prefix(&self.name).and_then(|rest| rest.strip_suffix(&end));
-        let inside = arguments.and_then(|it| it.strip_prefix('(')?.strip_suffix(')')).unwrap_or_default();
-        call_line_within(&self.name, inside, &end, columns)
+    /// The same in so many columns; `short_name` makes a name fit into the room that it gets.
+    pub fn line_within(&self, columns: usize, short_name: &dyn Fn(&str, usize) -> String) -> String {
+        let arguments = self.arguments().map(|it| it.text.as_str()).chain(self.has_more.then_some("…"));
+        call_line_within(&self.name, &arguments.collect::<Vec<_>>(), &self.end(), columns, short_name)
     }
 
     fn end(&self) -> String {

@@ -1,7 +1,7 @@
 //! A process of a trace: its tables, and what its functions, threads, tasks and blocks are called.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use ada_event::{EventSeq, FunctionId, ProcessId, ThreadId};
@@ -163,6 +163,14 @@ impl TraceProcess {
     /// What was captured of functions, by their ids.
     pub(crate) fn signatures(&self) -> &Signatures {
         self.signatures.get_or_init(|| CallSignature::captured(&self.names))
+    }
+
+    /// What the values that were captured of some functions are called: parameters, fields, the result, the error.
+    pub fn value_names(&self, is_wanted: impl Fn(FunctionId) -> bool) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        let wanted = self.signatures().iter().filter(|(function, _)| is_wanted(**function));
+        wanted.for_each(|(_, signature)| signature.add_value_names(&mut names));
+        names
     }
 
     /// The id of a function of the tables; nobody's where there is none.

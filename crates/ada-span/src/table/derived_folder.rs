@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use ada_format::private;
 
 use super::file_names::meta_file;
+use super::meta::Meta;
 use super::tables::Tables;
 use crate::error::SpanError;
 
@@ -26,7 +27,7 @@ pub enum Cached {
     Good(Box<Tables>),
     /// Nothing.
     Missing,
-    /// Tables of another content, analysis or option.
+    /// Tables of another content, analysis or option, or of another version of ada.
     Stale,
     /// Something that cannot be read.
     Damaged,
@@ -70,8 +71,15 @@ impl DerivedFolder {
             Ok(_) => Cached::Stale,
             // Another process is exchanging them.
             Err(SpanError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Cached::Missing,
+            Err(_) if self.is_of_another() => Cached::Stale,
             Err(_) => Cached::Damaged,
         }
+    }
+
+    /// Whether tables that cannot be read are sound, and were made by another version of ada or of something else: these
+    /// may have any form, but have kept the place of their key and checksum.
+    fn is_of_another(&self) -> bool {
+        fs::read(self.folder.join(meta_file())).is_ok_and(|bytes| Meta::is_of_another(&bytes, self.key))
     }
 
     /// An empty folder to make the tables in. Where others can write too they could lay links while tables are made,
@@ -138,6 +146,31 @@ mod tests {
         assert!(folder.begin().is_ok());
         fs::set_permissions(process.path(), PermissionsExt::from_mode(0o777)).unwrap();
         assert!(folder.begin().is_err());
+    }
+
+    /// An older ada's tables end where this one's have more, or begin with another word.
+    #[test]
+    fn tables_of_another_version_are_stale_and_not_damaged() {
+        let process = tempfile::tempdir().unwrap();
+        let folder = DerivedFolder::new(process.path(), 7);
+        fs::create_dir(folder.path()).unwrap();
+        let put = |content: &[u8], crc: u32| {
+            let bytes = [content, &crc.to_le_bytes()].concat();
+            fs::write(folder.path().join(meta_file()), bytes).unwrap();
+        };
+        let sound = |content: &[u8]| put(content, crc32fast::hash(content));
+        let with_key = |key: u64| [b"ADASPAN2".as_slice(), &key.to_le_bytes(), &[9; 40]].concat();
+        sound(&with_key(6));
+        assert!(matches!(folder.find(), Cached::Stale));
+        sound(b"ADASPAN1, and whatever it had");
+        assert!(matches!(folder.find(), Cached::Stale));
+        // What claims to be what is looked for, and is not, or has a wrong checksum.
+        sound(&with_key(7));
+        assert!(matches!(folder.find(), Cached::Damaged));
+        put(&with_key(6), 1);
+        assert!(matches!(folder.find(), Cached::Damaged));
+        fs::write(folder.path().join(meta_file()), b"x").unwrap();
+        assert!(matches!(folder.find(), Cached::Damaged));
     }
 
     #[test]

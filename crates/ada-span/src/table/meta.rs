@@ -175,11 +175,15 @@ impl Meta {
 
     /// None if the bytes are damaged, or of another version.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let (content, crc) = bytes.split_last_chunk()?;
-        if crc32fast::hash(content) != u32::from_le_bytes(*crc) {
-            return None;
-        }
-        Self::decode_content(content)
+        Self::decode_content(content_of(bytes)?)
+    }
+
+    /// Whether sound bytes were made under another key than this.
+    pub(super) fn is_of_another(bytes: &[u8], key: u64) -> bool {
+        content_of(bytes).is_some_and(|content| {
+            let mut from = Decoder(content);
+            (from.u64(), from.u64()) != (Some(MAGIC), Some(key))
+        })
     }
 
     /// The same of bytes without their checksum.
@@ -281,6 +285,12 @@ impl Meta {
             .ok()
             .map(|index| FunctionIndex(index as u32))
     }
+}
+
+/// What stands before the checksum, if that is right.
+fn content_of(bytes: &[u8]) -> Option<&[u8]> {
+    let (content, crc) = bytes.split_last_chunk()?;
+    (crc32fast::hash(content) == u32::from_le_bytes(*crc)).then_some(content)
 }
 
 fn decode_thread(from: &mut Decoder<'_>) -> Option<ThreadEntry> {

@@ -89,6 +89,12 @@ impl Out {
         self.line(&text)
     }
 
+    /// Says that names or values were cut to the width of lines, and how they are seen whole.
+    pub(crate) fn cut_note(&mut self) -> anyhow::Result<()> {
+        let text = self.terminal.ink(Ink::Faint, "names and values with … are cut to fit; --wide prints them in full");
+        self.line(&text)
+    }
+
     /// The command begins anew, and prints the same.
     pub(crate) fn begin_again(&mut self) {
         self.there = self.there.max(self.printed);
@@ -123,6 +129,7 @@ const SHORTEST_NAME: usize = 16;
 pub(crate) struct Listing {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
+    is_cut: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -138,7 +145,7 @@ impl Listing {
             Some(title) => (title, Align::Right),
             None => (*title, Align::Left),
         });
-        Self { columns: columns.collect(), rows: Vec::new() }
+        Self { columns: columns.collect(), rows: Vec::new(), is_cut: false }
     }
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
@@ -175,10 +182,18 @@ impl Listing {
         let used: usize = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
         if used > width {
             let room = widths[column].saturating_sub(used - width).max(SHORTEST_NAME);
-            let rows = self.rows.iter_mut().enumerate();
-            rows.for_each(|(number, row)| row[column] = short(number, &row[column], room));
+            for (number, row) in self.rows.iter_mut().enumerate() {
+                let shown = short(number, &row[column], room);
+                self.is_cut |= shown != row[column];
+                row[column] = shown;
+            }
         }
         self
+    }
+
+    /// Whether something was shortened.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     fn widths(&self) -> Vec<usize> {

@@ -28,7 +28,7 @@ pub(crate) use listing::{ListFormat, Listing, Out, csv, csv_row, csv_titles};
 pub(crate) use newest::{find as find_session, sessions_in};
 pub(crate) use opened::{OpenedSession, SessionArgs, again_if_damaged, with_tables, without_damaged_tables};
 pub(crate) use session_tables::show_findings;
-pub(crate) use short_name::{brief_name, short_name};
+pub(crate) use short_name::{SHORTEST_CALL, brief_name, short_name};
 pub(crate) use source_files::{put_source, source_text};
 pub(crate) use terminal::{Ink, bar};
 pub(crate) use thread_choice::chosen_threads;

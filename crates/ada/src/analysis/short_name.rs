@@ -1,5 +1,8 @@
 //! Long names, in the room that there is.
 
+/// Columns that a call with its values keeps, however narrow the terminal is: what came of it, and a word of an argument.
+pub(crate) const SHORTEST_CALL: usize = 32;
+
 /// A name in so many columns: first without what is in its brackets, then without its middle. The beginning says where it
 /// belongs, the end what it is.
 pub(crate) fn short_name(name: &str, columns: usize) -> String {

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use ada_query::Cancel;
 use ada_query::called::called;
-use ada_query::findings::{caveats, findings};
+use ada_query::findings::{Noticed, caveats, findings};
 use ada_query::why_slow::why_slow;
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -98,11 +98,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         Question::Findings { symptom, limit, .. } => {
             let all = findings(&trace, &cancel, symptom.as_deref())?;
             let shown = &all[..all.len().min(*limit)];
+            let unfit = symptom.as_deref().and_then(|symptom| Noticed::new(symptom).nothing_fits(&all));
             let json = json!({
+                "nothing_fits": unfit,
                 "findings": shown.iter().map(finding_json).collect::<Vec<_>>(),
                 "left_out": all.len() - shown.len(),
             });
-            (json, answers::finding_lines(shown, all.len()))
+            let lines = unfit.into_iter().chain(answers::finding_lines(shown, all.len()));
+            (json, lines.collect())
         }
     };
     match common.format {

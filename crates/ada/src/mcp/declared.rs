@@ -65,7 +65,7 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
                 ("symptom", text("what was noticed, in words: 'requests hang', 'memory grows'"), false),
                 cursor(),
             ],
-            answer: vec![("count", json!({ "type": "integer" }))],
+            answer: vec![("nothing_fits", some("string")), ("count", json!({ "type": "integer" }))],
             item: vec![
                 ("kind", json!({ "type": "string" })),
                 ("title", json!({ "type": "string" })),

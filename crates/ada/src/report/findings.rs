@@ -20,7 +20,12 @@ fn command(opened: &OpenedSession, finding: &Finding) -> String {
     };
     let name = program.rsplit('/').next().unwrap_or(program);
     let line = std::iter::once(name).chain(arguments.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
-    let line = line.replace(char::is_control, " ");
+    // What it ran before may be what the finding is about.
+    let mut before: Vec<&str> =
+        manifest.iter().flat_map(|it| &it.modules).filter_map(|it| it.program.as_deref()?.rsplit('/').next()).collect();
+    before.dedup();
+    let before: String = before.iter().map(|program| format!("{program}, then ")).collect();
+    let line = format!("{before}{line}").replace(char::is_control, " ");
     match line.char_indices().nth(LONGEST_COMMAND) {
         Some((end, _)) => format!("{}…, ", &line[..end]),
         None => format!("{line}, "),

@@ -1,11 +1,14 @@
 //! Which spans are wanted.
 
+use std::collections::BTreeSet;
+
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 use ada_image::glob;
-use ada_query::FunctionPattern;
+use ada_query::{FunctionPattern, nearest};
 use ada_span::table::{BlockEntry, Columns, FunctionIndex};
 use ada_span::{Outcome, Reason, Status, ThreadIndex};
 use ada_value::ValueTest;
+use anyhow::bail;
 use clap::ValueEnum;
 
 use crate::analysis::{
@@ -121,7 +124,6 @@ impl FilterArgs {
             || self.values.is_some()
     }
 
-    /// Whether callbacks are what is wanted.
     /// What to say where nothing is like that.
     pub(crate) fn nothing(&self) -> &'static str {
         match self.values {
@@ -130,6 +132,7 @@ impl FilterArgs {
         }
     }
 
+    /// Whether callbacks are what is wanted.
     pub(crate) fn asks_for_callbacks(&self) -> bool {
         self.runtime.contains(&Runtime::Callback)
     }
@@ -138,6 +141,7 @@ impl FilterArgs {
     pub(crate) fn prepare(&self, opened: &OpenedSession, is_own: bool) -> anyhow::Result<Filter> {
         let threads = chosen_threads(opened, &self.thread)?;
         check_some_known(opened, &self.function)?;
+        self.values.as_ref().map_or(Ok(()), |test| check_values_known(opened, test, &self.function))?;
         let is_wanted = |byte: usize| {
             Outcome::from_byte(byte as u8).is_some_and(|outcome| {
                 (self.status.is_empty() || self.status.contains(&outcome.status))
@@ -180,6 +184,37 @@ impl FilterArgs {
         })
     }
 }
+
+/// Says so where no captured value of the wanted functions has a name that a condition asks for, and what may have been meant.
+fn check_values_known(opened: &OpenedSession, test: &ValueTest, functions: &[String]) -> anyhow::Result<()> {
+    let patterns: Vec<FunctionPattern> = functions.iter().map(|it| FunctionPattern::new(it)).collect();
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    for process in opened.processes() {
+        known.extend(process.value_names(|function| {
+            patterns.is_empty() || patterns.iter().any(|it| it.matches_function(process, function))
+        }));
+    }
+    let of = if functions.is_empty() { "the session".to_owned() } else { functions.join(", ") };
+    if known.is_empty() {
+        bail!("no values of {of} were captured; `ada trace --args` says whose are");
+    }
+    // What a format asks for has a number for a name.
+    let is_known = |name: &&str| known.contains(*name) || name.starts_with("argument");
+    let Some(unknown) = test.names().flat_map(|name| name.split('.')).find(|name| !is_known(name)) else {
+        return Ok(());
+    };
+    match nearest(unknown, known.iter().map(String::as_str)) {
+        Some(near) => bail!("no captured value of {of} is called {unknown}; did you mean {near}?"),
+        None => {
+            let some: Vec<&str> = known.iter().take(NAMES_SHOWN).map(String::as_str).collect();
+            let more = if known.len() > some.len() { " and others" } else { "" };
+            bail!("no captured value of {of} is called {unknown}; there are {}{more}", some.join(", "))
+        }
+    }
+}
+
+/// Names that are told where none is near.
+const NAMES_SHOWN: usize = 12;
 
 impl Filter {
     /// The same without leaving calls out that are also logical spans.

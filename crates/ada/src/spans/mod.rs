@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::analysis::OpenedSession;
 use crate::analysis::Wanted;
 use crate::analysis::{
-    ListFormat, Listing, Out, SessionArgs, Span, SpanKind, check_correctable, corrected_text, csv_row, csv_titles,
-    nanoseconds, put_corrected, short_name, source_text, with_tables,
+    ListFormat, Listing, Out, SHORTEST_CALL, SessionArgs, Span, SpanKind, check_correctable, corrected_text, csv_row,
+    csv_titles, nanoseconds, put_corrected, short_name, source_text, with_tables,
 };
 use crate::exit::{Outcome, say};
 
@@ -86,7 +86,7 @@ pub(crate) struct Args {
     /// Also print durations without what recording took, and how far these may be off
     #[arg(long)]
     corrected: bool,
-    /// Print names in full
+    /// Print names and values in full
     #[arg(long)]
     wide: bool,
     /// How to print
@@ -195,13 +195,22 @@ fn print(
             rows.iter().for_each(|row| listing.row(cells(args, opened, row)));
             if out.terminal().width < 100 {
                 listing = listing.without(">self");
+                // What all have in common says less than values do.
+                let is_plain = |row: &Span| row.outcome(opened).status == ada_span::Status::Completed;
+                if rows.iter().all(is_plain) {
+                    listing = listing.without("status");
+                }
             }
             let name = listing.len() - 1 - usize::from(args.lines);
             let short = |row: usize, name: &str, room: usize| match rows[row].call_values(opened, Wanted::Captured) {
-                Some(call) => call.line_within(room),
+                Some(call) => call.line_within(room.max(SHORTEST_CALL), &short_name),
                 None => short_name(name, room),
             };
-            listing.shorten_by(name, out.terminal().width, short).print(out)?;
+            let listing = listing.shorten_by(name, out.terminal().width, short);
+            listing.print(out)?;
+            if listing.is_cut() {
+                out.cut_note()?;
+            }
             match next {
                 Some(next) => out.line(&format!("more with --cursor {next}")),
                 None => Ok(()),

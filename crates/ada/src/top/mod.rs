@@ -17,7 +17,7 @@ use crate::analysis::{
 use crate::exit::Outcome;
 
 pub(crate) use table::{outside_name, percent, print};
-pub(crate) use uses::{OutsideModule, Use, Uses, all, outside_modules, program, seen, sort_uses};
+pub(crate) use uses::{OutsideModule, Use, Uses, all, outside_modules, program, program_of, seen, sort_uses};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -185,7 +185,7 @@ pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
         "module": process.names.module(stats.function),
         "pid": process.pid.0,
         "pids": it.pids.iter().map(|pid| pid.0).collect::<Vec<_>>(),
-        "program": program(opened, it.process),
+        "program": program_of(opened, it),
         "calls": stats.spans,
         "total_ns": stats.total_ns,
         "self_ns": stats.self_ns,

@@ -1,6 +1,6 @@
 //! Functions as a table: names first, then shares as bars, then times.
 
-use super::uses::{OutsideModule, Use, Uses, program};
+use super::uses::{OutsideModule, Use, Uses, program_of};
 use super::{Sort, longest};
 use crate::analysis::{
     Ink, OpenedSession, Out, Target, bar, brief_name, corrected_text, nanoseconds, short_name, source_text, thousands,
@@ -50,7 +50,7 @@ pub(crate) fn print(
         let stats = &it.stats;
         let mut name = names.name(stats.function);
         if has_programs {
-            name = format!("{name} [{}]", program(opened, it.process));
+            name = format!("{name} [{}]", program_of(opened, it));
         }
         let cell = |title: &&str| match *title {
             "share" => bar(it.self_ns() as f64 / all, BAR),
@@ -102,7 +102,9 @@ pub(crate) fn print(
     }
     let head = if with_lines { format!("{head}  source") } else { head };
     out.line(&terminal.ink(Ink::Faint, head.trim_end()))?;
+    let mut is_cut = false;
     for (line, cells) in rows {
+        is_cut |= !line.is_outside() && line.length() > room;
         let mut text = format!("{:<room$}", line.text(room));
         for (at, cell) in cells.iter().enumerate() {
             let width = widths.get(at).copied().unwrap_or(0);
@@ -112,7 +114,7 @@ pub(crate) fn print(
         let text = text.trim_end();
         out.line(&if line.is_outside() { terminal.ink(Ink::Faint, text) } else { text.to_owned() })?;
     }
-    Ok(())
+    if is_cut { out.cut_note() } else { Ok(()) }
 }
 
 /// What is in the first column.

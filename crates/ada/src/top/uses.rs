@@ -171,7 +171,7 @@ fn merged<'a>(opened: &OpenedSession, uses: Vec<Use<'a>>) -> Vec<Use<'a>> {
     let mut all: Vec<Use<'a>> = Vec::new();
     for it in uses {
         let names = &opened.processes()[it.process].names;
-        let key = (program(opened, it.process), names.module(it.stats.function), names.name(it.stats.function));
+        let key = (program_of(opened, &it), names.module(it.stats.function), names.name(it.stats.function));
         match places.get(&key) {
             Some(&place) => all[place].merge(it),
             None => {
@@ -188,6 +188,17 @@ pub(crate) fn program(opened: &OpenedSession, process: usize) -> String {
     let process = &opened.processes()[process];
     let command = opened.manifest(process).and_then(|it| it.command_line.first());
     command.map_or_else(|| process.pid.to_string(), |it| it.rsplit('/').next().unwrap_or(it).to_owned())
+}
+
+/// The program that a function's calls were made in: a process can have run several, one after the other.
+pub(crate) fn program_of(opened: &OpenedSession, it: &Use<'_>) -> String {
+    let manifest = opened.manifest(&opened.processes()[it.process]);
+    let id = it.stats.function.module();
+    let module = manifest.and_then(|manifest| manifest.modules.iter().find(|module| module.module_id == id));
+    match module.and_then(|module| module.program.as_deref()) {
+        Some(earlier) => earlier.rsplit('/').next().unwrap_or(earlier).to_owned(),
+        None => program(opened, it.process),
+    }
 }
 
 /// `libc` for `libc.so.6`.

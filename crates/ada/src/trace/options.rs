@@ -54,6 +54,10 @@ pub(crate) struct RecordingArgs {
     /// getenv …
     #[arg(long, value_name = "PATTERNS", default_value = "usual", value_parser = parse_values)]
     args: CapturedValues,
+    /// Make functions matching these patterns ready, so that `ada filter PID --args` can have their values captured while the
+    /// program runs
+    #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
+    args_later: Vec<String>,
     /// Capture fields of structures that this many pointers lead to, one behind the other: 0 to 2
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
     args_depth: u8,
@@ -169,6 +173,7 @@ impl RecordingArgs {
             detail: Detail::Windows,
             stack_window: 128,
             args: CapturedValues::Usual,
+            args_later: Vec::new(),
             args_depth: 1,
             redact: Vec::new(),
             print: Vec::new(),
@@ -239,6 +244,7 @@ impl RecordingArgs {
             stack_window: self.stack_window.into(),
             plan_folder: if self.no_plan_cache { None } else { ada_control::plan_folder() },
             values: with_printed(self.args, &[&self.print[..], &tested].concat())?,
+            values_later: self.args_later,
             field_depth: self.args_depth.into(),
             redacted: self.redact,
             schedule: !self.no_states,

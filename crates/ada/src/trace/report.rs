@@ -54,6 +54,10 @@ pub(crate) fn print(report: &TraceReport) {
         say(format_args!("ada: {count} records lost: {reason}\n"));
     }
     switched(&report.switched);
+    if let functions @ [_, ..] = &report.without_values[..] {
+        let names = some(functions.iter().map(String::as_str));
+        say(format_args!("ada: values of {} functions were not captured all the time: {names}\n", functions.len()));
+    }
     if let Some(Governed { settled_overhead: Some(overhead), over_budget }) = report.governed {
         say(format_args!(
             "ada: hooks took an estimated {:.0} % once the budget had settled, which took {:.2} s of the program's time\n",
@@ -62,13 +66,17 @@ pub(crate) fn print(report: &TraceReport) {
         ));
     }
     if let Some(advice) = &report.advice {
-        let what_helps = if advice.functions.is_empty() {
+        let budget = advice.max_overhead * 100.0;
+        let counted = some(advice.functions.iter().map(String::as_str));
+        let what_helps = if let valued @ [_, ..] = &advice.without_values[..] {
+            let valued = some(valued.iter().map(String::as_str));
+            let counted = if advice.functions.is_empty() { String::new() } else { format!(", and counted {counted}") };
+            format!("; --max-overhead {budget:.0}% would have left out the values of {valued}{counted}")
+        } else if advice.functions.is_empty() {
             // All that is over the budget is the time of the execs.
             ", with what it took to hook the programs that it ran".to_owned()
         } else {
-            let functions = some(advice.functions.iter().map(String::as_str));
-            let budget = advice.max_overhead * 100.0;
-            format!("; --max-overhead {budget:.0}% would have counted {functions} instead of recording them")
+            format!("; --max-overhead {budget:.0}% would have counted {counted} instead of recording them")
         };
         let least = advice.least * 100.0;
         let share = match advice.most {

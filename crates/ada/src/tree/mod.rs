@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use crate::analysis::Wanted as ValuesWanted;
 use crate::analysis::{
-    CallValues, FrameSpan, Ink, LensArgs, ListFormat, Moment, OpenedSession, Out, SessionArgs, Span, Target,
-    TraceProcess, check_correctable, check_known, chosen_threads, corrected_text, csv, list_page, nanoseconds,
+    CallValues, FrameSpan, Ink, LensArgs, ListFormat, Moment, OpenedSession, Out, SHORTEST_CALL, SessionArgs, Span,
+    Target, TraceProcess, check_correctable, check_known, chosen_threads, corrected_text, csv, list_page, nanoseconds,
     parse_nanos, put_corrected, put_source, short_name, thousands, with_tables,
 };
 use crate::exit::Outcome;
@@ -82,7 +82,7 @@ pub(crate) struct Args {
     /// In which order calls of one caller are printed
     #[arg(long, value_enum, default_value_t = Order::First)]
     sort: Order,
-    /// Print names in full
+    /// Print names and values in full
     #[arg(long)]
     wide: bool,
     /// How to print
@@ -273,6 +273,7 @@ fn print(args: &Args, opened: &OpenedSession, trees: &[Tree], out: &mut Out) -> 
             let state = args.sort.state();
             let title = state.map(|state| format!(" {:>9}", state.word())).unwrap_or_default();
             out.line(&format!("{:>9} {:>9}{title}{titles} {:>8}  call", "total", "self", "count"))?;
+            let mut is_cut = false;
             for line in page {
                 let tree = &trees[line.tree];
                 let node = &tree.folded.nodes()[line.node];
@@ -302,10 +303,11 @@ fn print(args: &Args, opened: &OpenedSession, trees: &[Tree], out: &mut Out) -> 
                 let room = |taken: &str| width.saturating_sub(taken.chars().count()).max(SHORTEST_NAME);
                 let after = format!("{source}{more}");
                 let room_for_name = room(&format!("{before}{after}"));
-                let shown = match call {
-                    Some(call) => call.line_within(room_for_name),
-                    None => short_name(&name, room_for_name),
+                let (shown, whole) = match call {
+                    Some(call) => (call.line_within(room_for_name.max(SHORTEST_CALL), &short_name), call.line()),
+                    None => (short_name(&name, room_for_name), name),
                 };
+                is_cut |= shown != whole;
                 out.line(&format!("{before}{shown}{after}"))?;
                 for it in outside(opened, node) {
                     let empty = title.len();
@@ -321,6 +323,9 @@ fn print(args: &Args, opened: &OpenedSession, trees: &[Tree], out: &mut Out) -> 
                     let text = out.terminal().ink(Ink::Faint, &text);
                     out.line(&text)?;
                 }
+            }
+            if is_cut {
+                out.cut_note()?;
             }
             let sum = |of: fn(&Folded) -> u64| trees.iter().map(|tree| of(&tree.folded)).sum::<u64>();
             let (left_out, not_shown) = (sum(Folded::left_out), sum(Folded::outside));

@@ -4,3 +4,4 @@ mod budget;
 mod ps;
 mod running;
 mod switches;
+mod values;

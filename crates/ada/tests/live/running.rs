@@ -24,7 +24,12 @@ pub(super) struct Running {
 
 impl Running {
     pub(super) fn start(options: &[&str]) -> Self {
-        let program = Program::new("switched.c").build();
+        Self::start_program(&Program::new("switched.c"), options)
+    }
+
+    /// The same for one that was made otherwise.
+    pub(super) fn start_program(program: &Program, options: &[&str]) -> Self {
+        let program = program.build();
         let folder = tempfile::tempdir().unwrap();
         let mut command = run::command();
         command.args(["trace", "--output"]).arg(folder.path().join("sessions")).args(options);

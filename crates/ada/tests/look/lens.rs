@@ -102,6 +102,25 @@ fn names_that_nothing_has_get_the_same_words_and_code_everywhere() {
     }
 }
 
+/// The shell runs a child, and then another program in its own place.
+#[test]
+fn functions_have_the_name_of_the_program_that_they_ran_in() {
+    let program = Program::new("bug_leak.c").build();
+    let script = format!("{0}; exec {0}", program.display());
+    let traced = TracedProgram::trace_running_file("/bin/sh".as_ref(), &["-c", &script]);
+    let shell = std::fs::canonicalize("/bin/sh").unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+    let leak = program.file_name().unwrap().to_str().unwrap();
+    let all = traced.json("top", &["--all", "--limit", "0"]);
+    let of = |module: &str| {
+        let functions = all["functions"].as_array().unwrap().iter().filter(|it| it["module"] == module);
+        functions.map(|it| it["program"].as_str().unwrap().to_owned()).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(of(&shell).into_iter().collect::<Vec<_>>(), [shell.as_str()]);
+    assert_eq!(of(leak).into_iter().collect::<Vec<_>>(), [leak]);
+    let report = traced.text("report", &["--wide", "--all"]);
+    assert!(!report.contains(&format!("{shell}+0x")) || report.contains(&format!(" [{shell}]")), "{report}");
+}
+
 #[test]
 fn several_processes_are_merged_by_program_with_the_busy_one_first() {
     let program = Program::new("bug_leak.c").build();

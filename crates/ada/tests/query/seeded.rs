@@ -38,6 +38,24 @@ fn a_deadlock_is_named_by_who_waits() {
     }
 }
 
+/// The best that there is does not pass for what was asked for.
+#[test]
+fn a_symptom_that_nothing_fits_is_told_before_anything_else() {
+    let traced = TracedProgram::trace(&Program::new("bug_leak.c"));
+    let ask = |symptom: &str| {
+        let output = run::ada(["ask", "findings", traced.path().to_str().unwrap(), "--symptom", symptom]);
+        run::text(&output.stdout).lines().next().unwrap_or_default().to_owned()
+    };
+    for unfit in ["purple elephants", "segfault"] {
+        let first = ask(unfit);
+        assert!(
+            first.starts_with(&format!("nothing that was found fits \"{unfit}\"; symptoms are hang, leak, ")),
+            "{first}"
+        );
+    }
+    assert!(ask("memory grows").starts_with(" 1. leak"), "{}", ask("memory grows"));
+}
+
 #[test]
 fn a_leak_is_named_by_who_takes() {
     let traced = TracedProgram::trace(&Program::new("bug_leak.c"));

@@ -253,6 +253,25 @@ fn values_are_a_table_and_are_searched() {
     assert_eq!(calls("errno == EFAULT"), ["open(0x10, O_RDWR) = -1 EFAULT"]);
     assert_eq!(calls("x == 2.5 or x == 3.5").len(), 2);
     assert!(calls("port == 2").is_empty());
+    // What no value is called gets the words and the code of other names.
+    for (options, words) in [
+        (&["--where", "prot == 1"][..], "no captured value of the session is called prot; did you mean port?"),
+        (&["--where", "port == 1 and adress.port == 1"], "is called adress; did you mean address?"),
+        (&["--function", "connect", "--where", "flags == 1"], "value of connect is called flags; there are address, "),
+    ] {
+        let output = traced.ada("spans", options);
+        let said = crate::run::text(&output.stderr);
+        assert!(said.contains(words) && said.lines().count() == 1, "{said}");
+        assert_eq!(output.status.code(), Some(3), "{said}");
+    }
+    // Lines that are cut say so, keep what came of the call, and are whole where that is asked for.
+    let open = ["--where", "path == /nowhere/at/all"];
+    let shown = traced.text("spans", &open);
+    let line = shown.lines().find(|line| line.contains("open(")).unwrap();
+    assert!(line.contains('…') && line.contains("0640") && line.ends_with(" = -1 ENOENT"), "{shown}");
+    assert!(shown.contains("--wide prints them in full"), "{shown}");
+    let wide = traced.text("spans", &[&open[..], &["--wide"]].concat());
+    assert!(wide.contains("O_WRONLY|O_CREAT|O_TRUNC, 0640) = -1 ENOENT") && !wide.contains("--wide"), "{wide}");
 }
 
 #[test]

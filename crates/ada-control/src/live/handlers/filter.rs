@@ -7,6 +7,7 @@ use crate::function_pattern;
 use crate::live::{Answer, Handler, Request};
 use crate::plan::module::Module;
 use crate::plan::probes;
+use crate::switches::SwitchMode;
 use crate::tracked::Programs;
 
 /// Switches the functions that somebody names.
@@ -16,7 +17,13 @@ pub(crate) struct FilterHandler<'a> {
 
 impl Handler for FilterHandler<'_> {
     fn answer(&self, request: &Request) -> Option<Answer> {
-        let Request::Filter { mode, patterns } = request else { return None };
+        let (mode, patterns) = match request {
+            Request::Filter { mode, patterns } => (*mode, patterns),
+            Request::Values { are_captured: true, patterns } => (SwitchMode::Full, patterns),
+            Request::Values { are_captured: false, patterns } => (SwitchMode::WithoutValues, patterns),
+            _ => return None,
+        };
+        let is_of_values = matches!(request, Request::Values { .. }) || mode == SwitchMode::WithoutValues;
         let mut functions = Vec::new();
         {
             let hooked = self.programs.lock();
@@ -28,12 +35,34 @@ impl Handler for FilterHandler<'_> {
                     return Some(Answer::Refused { reason });
                 }
             }
+            if is_of_values {
+                let has_values = |function: &FunctionId| {
+                    let module = hooked.modules.with_id(function.module());
+                    module.is_some_and(|module| module.captured.probed(function.symbol_index() as usize).is_some())
+                };
+                functions.retain(has_values);
+            }
         }
         functions.sort_unstable();
         functions.dedup();
-        let switched = self.programs.switches.switch(&functions, *mode, "filter");
+        if functions.is_empty() {
+            // Stubs that capture are made when a program is hooked.
+            let patterns = patterns.join(",");
+            let reason = format!(
+                "no function that matches {patterns:?} was made ready for values; `ada trace --args-later '{patterns}'` \
+                 does that"
+            );
+            return Some(Answer::Refused { reason });
+        }
+        let matched = functions.len();
+        if matches!(request, Request::Filter { mode: SwitchMode::Full, .. }) {
+            // These are recorded, and nobody has asked for their values.
+            let without_values = self.programs.switches.without_values();
+            functions.retain(|function| !without_values.contains(function));
+        }
+        let switched = self.programs.switches.switch(&functions, mode, "filter");
         Some(Answer::Filtered {
-            matched: functions.len(),
+            matched,
             changed: switched.changed,
             without_counter: switched.without_counter.len(),
             unhooked: switched.unhooked,

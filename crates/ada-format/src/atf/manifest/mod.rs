@@ -105,6 +105,9 @@ pub struct Manifest {
     /// The times in which functions were not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<Switch>,
+    /// The times in which functions were recorded without their values, though these can be captured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub value_switches: Vec<Switch>,
     /// What a recording that keeps only its newest part has let go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ring: Option<RingFigures>,

@@ -20,6 +20,9 @@ pub struct Module {
     /// The same in the form of a UUID; see [`BuildId::uuid`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
+    /// The file of the program that had it loaded, where the process has run another one since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// What the loader added to each address of the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_base: Option<HexAddr>,

@@ -12,7 +12,7 @@ use super::external::External;
 use super::frame::{self, FRAME, RECORD};
 use super::record::{FUNCTION, TOP_AND_KIND, reserve, stamp};
 use super::saved::{SLOT, restore, save, save_rest};
-use super::switch::{count, load_switch};
+use super::switch::{compare_switch, count, load_switch};
 use super::template::{
     BITS_PLACEHOLDER, FUNCTION_PLACEHOLDER, OFFSET_PLACEHOLDERS, PROBE_PLACEHOLDER, TEXTS_PLACEHOLDER,
 };
@@ -58,9 +58,8 @@ pub(super) fn recorder(
     a.test(eax, eax)?;
     a.je(off)?;
     if kind.catches_return() {
-        load_switch(a, eax)?;
-        a.test(eax, eax)?;
-        a.je(owned)?;
+        compare_switch(a, eax, kind)?;
+        a.jbe(owned)?;
         count(a, rax)?;
         a.jmp(off)?;
     } else {
@@ -124,9 +123,8 @@ pub(super) fn recorder(
         a.jae(uncaught)?;
         a.set_label(&mut caught)?;
     } else {
-        load_switch(a, eax)?;
-        a.test(eax, eax)?;
-        a.jne(counted)?;
+        compare_switch(a, eax, kind)?;
+        a.ja(counted)?;
         a.cmp(rdx, field(RECORD_LIMIT))?;
         a.jae(if kind.stack_change().is_some() { unrecorded } else { off })?;
     }
@@ -149,26 +147,26 @@ pub(super) fn recorder(
         a.set_label(&mut is_not)?;
         record(a, StubKind::Full, overwritten, options)?;
         a.set_label(&mut recorded)?;
-    } else if kind == StubKind::SeldomRegisters {
-        let (mut is_same, mut is_often, mut recorded) = (a.create_label(), a.create_label(), a.create_label());
-        a.push(rdx)?;
-        a.rdtsc()?;
-        a.shl(rdx, 32)?;
-        a.or(rax, rdx)?;
-        a.shr(rax, STRETCH_SHIFT)?;
-        a.pop(rdx)?;
-        a.cmp(rax, field(KEPT_STRETCH))?;
-        a.je(is_same)?;
-        a.mov(field(KEPT_STRETCH), rax)?;
-        a.mov(field(KEPT_ROOM), MOST_KEPT)?;
-        a.set_label(&mut is_same)?;
-        a.sub(field(KEPT_ROOM), 1)?;
-        a.js(is_often)?;
-        record(a, StubKind::RegistersFull, overwritten, options)?;
-        a.jmp(recorded)?;
-        a.set_label(&mut is_often)?;
-        record(a, StubKind::Full, overwritten, options)?;
-        a.set_label(&mut recorded)?;
+    } else if kind.is_probed() {
+        let (mut without_values, mut recorded) = (a.create_label(), a.create_label());
+        load_switch(a, eax)?;
+        a.test(eax, eax)?;
+        a.jne(without_values)?;
+        if kind == StubKind::SeldomRegisters {
+            leave_if_often(a, without_values)?;
+            record(a, StubKind::RegistersFull, overwritten, options)?;
+        } else {
+            record(a, kind, overwritten, options)?;
+        }
+        // Where nothing else is to be done, an instruction can have one label only.
+        a.jmp(if kind.catches_return() { recorded } else { off })?;
+        a.set_label(&mut without_values)?;
+        if kind.catches_return() {
+            record(a, StubKind::Full, overwritten, options)?;
+            a.set_label(&mut recorded)?;
+        } else {
+            record(a, StubKind::EntryOnly, overwritten, options)?;
+        }
     } else {
         record(a, kind, overwritten, options)?;
     }
@@ -192,6 +190,24 @@ pub(super) fn recorder(
     a.set_label(&mut off)?;
     restore(a)?;
     a.jmp(External::Displaced.placeholder())
+}
+
+/// Goes to `often` once the thread has kept registers of as many calls as it may in this stretch of time.
+fn leave_if_often(a: &mut CodeAssembler, often: CodeLabel) -> Result<(), IcedError> {
+    let mut is_same = a.create_label();
+    a.push(rdx)?;
+    a.rdtsc()?;
+    a.shl(rdx, 32)?;
+    a.or(rax, rdx)?;
+    a.shr(rax, STRETCH_SHIFT)?;
+    a.pop(rdx)?;
+    a.cmp(rax, field(KEPT_STRETCH))?;
+    a.je(is_same)?;
+    a.mov(field(KEPT_STRETCH), rax)?;
+    a.mov(field(KEPT_ROOM), MOST_KEPT)?;
+    a.set_label(&mut is_same)?;
+    a.sub(field(KEPT_ROOM), 1)?;
+    a.js(often)
 }
 
 /// Fills the record reserved in rcx, and pushes a frame where the kind says so.

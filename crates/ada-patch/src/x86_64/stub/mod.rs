@@ -86,7 +86,7 @@ impl StubTemplate {
         let (no_state, recording) = (offset(&ways.no_state)?, offset(&ways.recording)?);
         let mut counter = CodeAssembler::new(64)?;
         if kind.catches_return() {
-            counting_way(&mut counter, keeps_flags, options)?;
+            counting_way(&mut counter, kind, keeps_flags, options)?;
         }
         let counter = counter.assemble(TEMPLATE_IP)?;
         // What counts leads to both ways; else the second one is the recorder's own.

@@ -6,7 +6,7 @@ mod span_list;
 mod sql;
 
 use ada_query::called::called;
-use ada_query::findings::{caveats, findings};
+use ada_query::findings::{Noticed, caveats, findings};
 use ada_query::why_slow::why_slow;
 use anyhow::{anyhow, bail};
 use serde_json::{Value, json};
@@ -47,10 +47,13 @@ pub(super) fn answer(context: &mut ToolContext, tool: &str, arguments: &Argument
 }
 
 fn found(asked: &Asked, arguments: &Arguments) -> anyhow::Result<Answer> {
-    let all = findings(asked.engine.trace(), asked.engine.cancel(), arguments.text("symptom")?)?;
+    let symptom = arguments.text("symptom")?;
+    let all = findings(asked.engine.trace(), asked.engine.cancel(), symptom)?;
     let count = all.len();
+    let unfit = symptom.and_then(|symptom| Noticed::new(symptom).nothing_fits(&all));
     Ok(Answer::list(all.iter().map(finding_json).collect(), arguments.first_item()?)
         .fact("session", asked.name.clone())
+        .fact("nothing_fits", unfit)
         .fact("count", count))
 }
 
