@@ -2,7 +2,8 @@
    many turns had begun when it asked for the lock. So whoever had the lock while it waited had one of the turns from the one before
    that number to the one before its own, which is the one that let go of the lock last. The arguments are the threads, their turns,
    and for how many microseconds each has the lock: it sleeps meanwhile, so that the others come and wait. With a fourth one all
-   begin together. PROTOCOL can be given to the compiler: the lock is one that hands the priority of those that wait on. */
+   begin together. PROTOCOL can be given to the compiler: the lock is one that hands the priority of those that wait on. So can BEFORE_PAGE:
+   so many bytes of the lock lie in one page, and the rest in the next. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +16,15 @@ struct turn {
     int number, asked;
 };
 
+#ifdef BEFORE_PAGE
+static struct {
+    char before[4096 - BEFORE_PAGE];
+    pthread_mutex_t lock;
+} pages __attribute__((aligned(4096)));
+#define lock pages.lock
+#else
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#endif
 static volatile int begun;
 static pthread_barrier_t start;
 static int together;

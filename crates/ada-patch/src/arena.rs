@@ -33,10 +33,10 @@ const ALIGN: usize = 16;
 
 /// No template is longer: what counts, and what records.
 const COUNTER_BYTES: usize = 64;
-const RECORDER_BYTES: usize = 384;
-/// What those take beyond that which record in two ways, guarded probes and functions whose registers are kept while that is seldom,
-/// and room for the few that an image has.
-const GUARDED_BYTES: usize = 160;
+const RECORDER_BYTES: usize = 480;
+/// What those take beyond that which choose between two ways to record, guarded probes and functions whose registers are kept while
+/// that is seldom, and room for the few that an image has.
+const GUARDED_BYTES: usize = 64;
 const GUARDED_ROOM: usize = 64 * GUARDED_BYTES;
 
 /// Most displaced sequences are under 16 bytes; a few of the longest fit between them.
@@ -156,7 +156,7 @@ impl Arena {
     ) -> Result<HookSite, SkipReason> {
         let kind = match probe {
             None => plan.kind,
-            Some(Probed { guard: Some(_), .. }) => plan.kind.guarded(),
+            Some(Probed { guard: Some(guard), .. }) => plan.kind.guarded(guard),
             Some(Probed { part, .. }) => plan.kind.probed(part),
         };
         let before = (self.front.len(), self.recorders.len());
@@ -391,7 +391,7 @@ mod tests {
             let detail = owner_by_word.then_some(DetailShape { window: 128, vectors: true });
             let template = StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail }).unwrap();
             let (counter, recorder) = (template.counter.code.len(), template.recorder.code.len());
-            let has_both = matches!(kind, StubKind::GuardedFull | StubKind::SeldomRegisters);
+            let has_both = matches!(kind, StubKind::GuardedFull | StubKind::NumberedFull | StubKind::SeldomRegisters);
             let more = if has_both { GUARDED_BYTES } else { 0 };
             let most = RECORDER_BYTES + more;
             assert!(counter <= COUNTER_BYTES && recorder <= most, "{kind:?}: {counter} and {recorder} bytes");

@@ -9,7 +9,7 @@ pub struct Probed {
     pub number: u32,
     /// Without one it always is.
     pub guard: Option<Guard>,
-    /// What the agent is called for. Where there is a guard, the call only.
+    /// What the agent is called for, where there is no guard.
     pub part: AgentPart,
 }
 
@@ -20,6 +20,11 @@ pub enum AgentPart {
     BothEnds,
     /// At the call, and the return is as any other.
     CallOnly,
+    /// At neither; the registers of the call are kept, and the return is as any other.
+    CallRegisters,
+    /// The same, with [`WORDS_BEHIND`] words from where the first argument points, which the function is about to use itself. The
+    /// agent is called only where these lie in two pages.
+    CallWords,
     /// At the call; the registers of the return are kept.
     Call,
     /// At neither; the registers of both are kept.
@@ -52,20 +57,32 @@ impl ArgumentTexts {
     }
 }
 
-/// The probe is of interest only if one of two half words behind the first argument has one of these bits set. The function is
-/// about to read them too.
+/// How many words a stub reads behind a first argument.
+pub const WORDS_BEHIND: usize = 4;
+
+/// What the stub looks at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Guard {
-    /// Where the half words are.
-    pub offsets: [u32; 2],
-    /// The bits.
-    pub bits: u32,
+pub enum Guard {
+    /// The probe is of interest only if one of two half words behind the first argument has one of these bits set, and then the
+    /// registers of the call are kept. The function is about to read them too.
+    Bits {
+        /// Where the half words are.
+        offsets: [u32; 2],
+        /// The bits.
+        bits: u32,
+    },
+    /// If this is the first argument, the registers of call and return are kept. Otherwise the agent is called at both ends.
+    FirstArgument(u32),
 }
 
 impl Probed {
     /// What fills the holes of a stub.
     pub(crate) fn words(self) -> [u32; 5] {
-        let Guard { offsets: [first, second], bits } = self.guard.unwrap_or(Guard { offsets: [0, 0], bits: 0 });
+        let (first, second, bits) = match self.guard {
+            None => (0, 0, 0),
+            Some(Guard::Bits { offsets: [first, second], bits }) => (first, second, bits),
+            Some(Guard::FirstArgument(number)) => (number, 0, 0),
+        };
         let texts = if let AgentPart::Texts(ArgumentTexts(texts)) = self.part { texts } else { 0 };
         [self.number, first, second, bits, texts]
     }

@@ -2,7 +2,7 @@
 
 use ada_ring::{DetailShape, StackChange};
 
-use crate::AgentPart;
+use crate::{AgentPart, Guard};
 
 /// What a stub does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +25,14 @@ pub enum StubKind {
     Loader,
     /// As `ProbedFull`, for a probe that is not interested in the return.
     ProbedCall,
-    /// As `ProbedCall` if the probe's guard says that it is of interest, else as `Full`.
+    /// The same where the stub keeps the registers of the call itself.
+    RegistersCall,
+    /// The same with words that the first argument points at.
+    WordsCall,
+    /// As `RegistersCall` if the probe's guard says that it is of interest, else as `Full`.
     GuardedFull,
+    /// As `RegistersFull` if the first argument is the one that the guard names, else as `ProbedFull`.
+    NumberedFull,
     /// As `ProbedFull`, for a probe that reads memory at the call only: the exit keeps the registers of the return.
     ReadsAtCall,
     /// The same for a probe that reads no memory: the stub keeps the registers of the call.
@@ -38,7 +44,7 @@ pub enum StubKind {
 }
 
 impl StubKind {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Full,
         Self::EntryOnly,
         Self::LongJump,
@@ -48,7 +54,10 @@ impl StubKind {
         Self::ProbedEntry,
         Self::Loader,
         Self::ProbedCall,
+        Self::RegistersCall,
+        Self::WordsCall,
         Self::GuardedFull,
+        Self::NumberedFull,
         Self::ReadsAtCall,
         Self::RegistersFull,
         Self::SeldomRegisters,
@@ -60,6 +69,8 @@ impl StubKind {
         match (self, part) {
             (Self::Full, AgentPart::BothEnds) => Self::ProbedFull,
             (Self::Full, AgentPart::CallOnly) => Self::ProbedCall,
+            (Self::Full, AgentPart::CallRegisters) => Self::RegistersCall,
+            (Self::Full, AgentPart::CallWords) => Self::WordsCall,
             (Self::Full, AgentPart::Call) => Self::ReadsAtCall,
             (Self::Full, AgentPart::Nothing) => Self::RegistersFull,
             (Self::Full, AgentPart::Seldom) => Self::SeldomRegisters,
@@ -70,19 +81,27 @@ impl StubKind {
     }
 
     /// The same where a guard says when the probe is of interest.
-    pub(crate) const fn guarded(self) -> Self {
-        match self {
-            Self::Full => Self::GuardedFull,
-            other => other.probed(AgentPart::CallOnly),
+    pub(crate) const fn guarded(self, guard: Guard) -> Self {
+        match (self, guard) {
+            (Self::Full, Guard::Bits { .. }) => Self::GuardedFull,
+            (Self::Full, Guard::FirstArgument(_)) => Self::NumberedFull,
+            (other, _) => other.probed(AgentPart::CallOnly),
         }
     }
 
     pub(crate) const fn catches_return(self) -> bool {
-        matches!(self, Self::Full | Self::ProbedCall | Self::GuardedFull) || self.is_probed_at_return()
+        matches!(self, Self::Full | Self::GuardedFull | Self::NumberedFull)
+            || self.is_probed_at_call()
+            || self.is_probed_at_return()
     }
 
     pub(crate) const fn is_probed(self) -> bool {
-        matches!(self, Self::ProbedCall | Self::ProbedEntry) || self.is_probed_at_return()
+        matches!(self, Self::ProbedEntry) || self.is_probed_at_call() || self.is_probed_at_return()
+    }
+
+    /// Whether the probe is about the call, and the return is as any other.
+    const fn is_probed_at_call(self) -> bool {
+        matches!(self, Self::ProbedCall | Self::RegistersCall | Self::WordsCall)
     }
 
     pub(crate) const fn is_probed_at_return(self) -> bool {

@@ -46,6 +46,7 @@ impl Weights {
             AgentPart::BothEnds => self.with_agent,
             AgentPart::Call | AgentPart::CallOnly => (self.with_agent + WITH_REGISTERS) / 2.0,
             AgentPart::Nothing | AgentPart::Seldom => WITH_REGISTERS,
+            AgentPart::CallRegisters | AgentPart::CallWords => f64::midpoint(WITH_REGISTERS, 1.0),
             // Most texts are on the heap.
             AgentPart::Texts(_) => (self.with_read + WITH_REGISTERS) / 2.0,
         });

@@ -6,17 +6,20 @@ mod correlate;
 mod dispatched;
 mod holds;
 mod looks;
+mod parties;
 mod readers;
 mod shared_calls;
+mod waiting;
 mod wakes;
 mod waking;
 
 pub(crate) use wakes::{Wake, Wakes, WokenBy};
 
 pub(crate) use call::{SyncCalls, has_contention};
-pub(crate) use correlate::{Known, Waits, correlate};
+pub(crate) use correlate::{Waits, correlate};
 pub(crate) use dispatched::name_dispatched;
 pub use holds::HoldSpan;
+pub(crate) use parties::Known;
 pub use shared_calls::{SharedCalls, SharedWait, SharedWake};
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};

@@ -187,6 +187,17 @@ fn a_mutex_with_priority_inheritance_has_holders_too() {
     assert_eq!(kinds[0]["kind"], "mutex");
 }
 
+/// What stubs do not read themselves, the agent does: the owner is the last word of a page, or the first of the next one.
+#[test]
+fn a_mutex_in_two_pages_has_holders_too() {
+    for before in ["-DBEFORE_PAGE=16", "-DBEFORE_PAGE=8"] {
+        let program = threaded("wait_convoy.c").flags(&[before]);
+        let (session, printed) = trace(&program, &["4", "50", "200", "together"]);
+        let Turns { waits, holders, .. } = check_turns(&session, &printed, 200);
+        assert!(waits >= 20 && holders * 20 >= waits * 19, "{holders} of {waits}");
+    }
+}
+
 /// Three wait while the first one sleeps with the lock, two while the second one does, and one while the third one does.
 fn check_asleep(how: &str, slept_in: &[&str]) {
     const EACH: u64 = 2_000_000;

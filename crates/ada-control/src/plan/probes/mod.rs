@@ -28,18 +28,20 @@ struct Probe {
     call: &'static [Read],
     back: &'static [Read],
     role: Role,
-    /// When it is of interest, where the function is one of glibc.
+    /// At which ends the agent is needed.
+    part: AgentPart,
+    /// What the stub looks at first.
     guard: Option<Guard>,
 }
 
 const fn probe(name: &'static str, call: &'static [Read], back: &'static [Read]) -> Probe {
     assert!(call.len() <= READS && back.len() <= READS && name.len() > 2);
-    Probe { name, call, back, role: Role::None, guard: None }
+    Probe { name, call, back, role: Role::None, part: AgentPart::BothEnds, guard: None }
 }
 
 /// A function of whose returns nothing is kept.
 const fn call_only(name: &'static str, call: &'static [Read]) -> Probe {
-    Probe { role: Role::CallOnly, ..probe(name, call, &[]) }
+    Probe { role: Role::CallOnly, part: AgentPart::CallOnly, ..probe(name, call, &[]) }
 }
 
 /// A function that runs another program.
@@ -97,8 +99,8 @@ const SYSTEM: &[Probe] = &[
     probe("thrd_exit", &[], &[]),
     probe("pthread_cancel", &[], &[]),
     // What a thread ends with lies in its descriptor by then.
-    Probe { role: Role::ThreadEnd, ..probe(THREAD_ENDS[0], &[], &[]) },
-    Probe { role: Role::ThreadEnd, ..probe(THREAD_ENDS[1], &[], &[]) },
+    Probe { role: Role::ThreadEnd, ..call_only(THREAD_ENDS[0], &[]) },
+    Probe { role: Role::ThreadEnd, ..call_only(THREAD_ENDS[1], &[]) },
     probe("pthread_setname_np", &[Read::words(Base::Argument2, 0, 2)], &[]),
     // Other programs: where they are, and what a process says at its end.
     exec("execve", &[Read::words(Base::Argument1, 0, 8)]),
@@ -107,7 +109,7 @@ const SYSTEM: &[Probe] = &[
     Probe { role: Role::Exit, ..probe("_exit", &[], &[]) },
     // What forbids the program system calls.
     Probe { role: Role::Filter, ..probe("prctl", &[], &[]) },
-    Probe { role: Role::SystemCall, ..probe("syscall", &[], &[]) },
+    Probe { role: Role::SystemCall, guard: Some(waits::FUTEX_CALL), ..probe("syscall", &[], &[]) },
     // What makes threads that are not known by their thread pointers.
     Probe { role: Role::Clone, ..probe("clone", &[], &[]) },
     Probe { role: Role::Clone, ..probe("__clone", &[], &[]) },
@@ -173,12 +175,16 @@ pub(crate) fn of_task_completion() -> Option<u32> {
     NUMBERS.get(swift::COMPLETION).copied()
 }
 
-/// A probe as stubs know it. Guards are for functions of glibc: others of their names may take other arguments.
+/// A probe as stubs know it. Where a stub reads memory, it has to be glibc's: other functions of the same name may take other
+/// arguments.
 pub(crate) fn probed(number: u32, is_glibc: bool) -> Probed {
     let row = rows().nth(number as usize);
-    let guard = row.filter(|_| is_glibc).and_then(|row| row.guard);
-    let is_call_only = row.is_some_and(|row| matches!(row.role, Role::CallOnly | Role::ThreadEnd));
-    Probed { number, guard, part: if is_call_only { AgentPart::CallOnly } else { AgentPart::BothEnds } }
+    let is_allowed = |guard: &Guard| is_glibc || matches!(guard, Guard::FirstArgument(_));
+    let part = match row.map_or(AgentPart::BothEnds, |row| row.part) {
+        AgentPart::CallWords if !is_glibc => AgentPart::CallOnly,
+        part => part,
+    };
+    Probed { number, guard: row.and_then(|row| row.guard).filter(is_allowed), part }
 }
 
 /// Whether a function is one by which programs change and ask for the actions of signals.

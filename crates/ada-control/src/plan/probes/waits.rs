@@ -1,13 +1,14 @@
 //! Locks and what else threads wait for. Only what is reached with contention is probed: a lock that is free is as cheap as
-//! any other call.
+//! any other call. Stubs keep what there is to see: a program may wait a million times a minute, and a call into the agent takes
+//! longer than all the rest of a wait.
 
-use ada_patch::{FutexCall, Guard};
+use ada_patch::{AgentPart, FutexCall, Guard, WORDS_BEHIND};
 use ada_ring::probe::{Base, Read};
 
 use crate::plan::probes::{Probe, call_only, probe};
 
 /// From the futex word on: where it is a mutex's or read-write lock's, these words say who has it (glibc).
-const LOCK: [Read; 1] = [Read::words(Base::Argument1, 0, 4)];
+const LOCK: [Read; 1] = [Read::words(Base::Argument1, 0, WORDS_BEHIND as u8)];
 
 /// The rows of functions that are known by their code alone. No linker knows such names.
 const FUTEX_WAIT: &str = "(futex wait)";
@@ -15,21 +16,21 @@ const FUTEX_WAKE: &str = "(futex wake)";
 
 pub(super) const PROBES: &[Probe] = &[
     // glibc's contended paths: the futex word is the first argument.
-    call_only("__lll_lock_wait", &LOCK),
-    call_only("__lll_lock_wait_private", &LOCK),
-    call_only("__futex_abstimed_wait64", &LOCK),
-    call_only("__futex_abstimed_wait_cancelable64", &LOCK),
+    wait("__lll_lock_wait"),
+    wait("__lll_lock_wait_private"),
+    wait("__futex_abstimed_wait64"),
+    wait("__futex_abstimed_wait_cancelable64"),
     // Of mutexes that hand their waiters' priority on.
-    call_only("__futex_lock_pi64", &LOCK),
-    call_only(FUTEX_WAIT, &LOCK),
-    call_only("__lll_lock_wake", &[]),
-    call_only("__lll_lock_wake_private", &[]),
-    call_only(FUTEX_WAKE, &[]),
+    wait("__futex_lock_pi64"),
+    wait(FUTEX_WAIT),
+    registers("__lll_lock_wake"),
+    registers("__lll_lock_wake_private"),
+    registers(FUTEX_WAKE),
     // Who waits for these waits nearly always. What a timed wait gives back says whether it gave up.
-    call_only("pthread_cond_wait", &[]),
-    probe("pthread_cond_timedwait", &[], &[]),
-    probe("pthread_cond_clockwait", &[], &[]),
-    call_only("pthread_barrier_wait", &[]),
+    registers("pthread_cond_wait"),
+    registers_and_result("pthread_cond_timedwait"),
+    registers_and_result("pthread_cond_clockwait"),
+    registers("pthread_barrier_wait"),
     // Who wakes others, if somebody waits.
     guarded("pthread_cond_signal", CONDITION),
     guarded("pthread_cond_broadcast", CONDITION),
@@ -38,14 +39,29 @@ pub(super) const PROBES: &[Probe] = &[
 ];
 
 /// Whether anybody waits, as glibc's objects say. `__wrefs` of a condition counts in steps of eight.
-const CONDITION: Guard = Guard { offsets: [36, 36], bits: !7 };
+const CONDITION: Guard = Guard::Bits { offsets: [36, 36], bits: !7 };
 /// The upper half of a semaphore counts who waits.
-const SEMAPHORE: Guard = Guard { offsets: [4, 4], bits: !0 };
+const SEMAPHORE: Guard = Guard::Bits { offsets: [4, 4], bits: !0 };
 /// Who waits for a read-write lock leaves a mark in one of its two futexes.
-const READ_WRITE_LOCK: Guard = Guard { offsets: [8, 12], bits: 2 };
+const READ_WRITE_LOCK: Guard = Guard::Bits { offsets: [8, 12], bits: 2 };
+
+/// By which programs use futexes themselves: the number of the system call. Call and result are all there is to see.
+pub(super) const FUTEX_CALL: Guard = Guard::FirstArgument(202);
+
+const fn wait(name: &'static str) -> Probe {
+    Probe { part: AgentPart::CallWords, ..call_only(name, &LOCK) }
+}
+
+const fn registers(name: &'static str) -> Probe {
+    Probe { part: AgentPart::CallRegisters, ..call_only(name, &[]) }
+}
+
+const fn registers_and_result(name: &'static str) -> Probe {
+    Probe { part: AgentPart::Nothing, ..probe(name, &[], &[]) }
+}
 
 const fn guarded(name: &'static str, guard: Guard) -> Probe {
-    Probe { guard: Some(guard), ..call_only(name, &[]) }
+    Probe { guard: Some(guard), ..registers(name) }
 }
 
 /// Whether a function of this name is probed here: its first argument is a lock, or a part of one.
@@ -58,5 +74,27 @@ pub(super) const fn row_of(call: FutexCall) -> &'static str {
     match call {
         FutexCall::Wait => FUTEX_WAIT,
         FutexCall::Wake => FUTEX_WAKE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ada_ring::probe::Role;
+
+    use super::*;
+    use crate::plan::probes::{number_of_name, probed};
+
+    /// The agent takes longer than the rest of a wait: the stub alone keeps what there is to see, as far as it may read it.
+    #[test]
+    fn no_wait_takes_a_call_into_the_agent() {
+        for row in PROBES {
+            let of = |is_glibc| probed(number_of_name(row.name).unwrap(), is_glibc);
+            let is_stubs = |part| matches!(part, AgentPart::CallRegisters | AgentPart::CallWords | AgentPart::Nothing);
+            assert!(is_stubs(of(true).part), "{}", row.name);
+            // Other functions of these names may take other arguments.
+            assert!(of(false).guard.is_none() && of(false).part != AgentPart::CallWords, "{}", row.name);
+            assert_eq!(row.role == Role::CallOnly, of(true).part != AgentPart::Nothing, "{}", row.name);
+            assert!(row.call.is_empty() || row.call == LOCK && of(true).part == AgentPart::CallWords, "{}", row.name);
+        }
     }
 }

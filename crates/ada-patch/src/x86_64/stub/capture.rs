@@ -34,10 +34,10 @@ const FRAME_POINTER: i32 = offset_of!(RawDetail, frame_pointer) as i32;
 const STACK_POINTER: i32 = offset_of!(RawDetail, stack_pointer) as i32;
 pub(super) const STACK_BYTES: i32 = offset_of!(RawDetail, stack_bytes) as i32;
 /// What the stub has saved, from here: r8 and a return address lie below it.
-const SAVED: i32 = 16;
+pub(super) const SAVED: i32 = 16;
 const SAVED_RAX: i32 = SAVED + offset_of!(StubFrame, rax) as i32;
 const SAVED_RDX: i32 = SAVED + offset_of!(StubFrame, rdx) as i32;
-const SLOT: i32 = SAVED + size_of::<StubFrame>() as i32;
+pub(super) const SLOT: i32 = SAVED + size_of::<StubFrame>() as i32;
 
 /// Of how many records ahead the lines are asked for, and how many: as many as registers take. A hint, which never faults.
 const RECORDS_AHEAD: i32 = 4;
@@ -210,10 +210,15 @@ fn copy_vectors(a: &mut CodeAssembler, shape: &DetailShape, count: usize) -> Res
     Ok(())
 }
 
-/// Publishes the detail record in rcx, then the event in r8.
+/// Publishes the detail record in rcx, then the event in r8, and goes back.
 fn publish(a: &mut CodeAssembler, mark: u32) -> Result<(), IcedError> {
-    a.mov(dword_ptr(rcx + offset_of!(RawDetail, mark) as i32), mark as i32)?;
-    a.mov(qword_ptr(r8 + offset_of!(RawRecord, tsc) as i32), rdx)?;
+    mark_and_stamp(a, mark)?;
     a.pop(r8)?;
     a.ret()
+}
+
+/// Publishes the detail record in rcx, then the event in r8, whose time is in rdx.
+pub(super) fn mark_and_stamp(a: &mut CodeAssembler, mark: u32) -> Result<(), IcedError> {
+    a.mov(dword_ptr(rcx + offset_of!(RawDetail, mark) as i32), mark as i32)?;
+    a.mov(qword_ptr(r8 + offset_of!(RawRecord, tsc) as i32), rdx)
 }

@@ -142,10 +142,19 @@ pub(super) fn recorder(
         a.test(dword_ptr(rdi + rax), BITS_PLACEHOLDER)?;
         a.je(is_not)?;
         a.set_label(&mut is_of_interest)?;
-        record(a, StubKind::ProbedCall, overwritten, options)?;
+        record(a, StubKind::RegistersCall, overwritten, options)?;
         a.jmp(recorded)?;
         a.set_label(&mut is_not)?;
         record(a, StubKind::Full, overwritten, options)?;
+        a.set_label(&mut recorded)?;
+    } else if kind == StubKind::NumberedFull {
+        let (mut is_other, mut recorded) = (a.create_label(), a.create_label());
+        a.cmp(rdi, OFFSET_PLACEHOLDERS[0])?;
+        a.jne(is_other)?;
+        record(a, StubKind::RegistersFull, overwritten, options)?;
+        a.jmp(recorded)?;
+        a.set_label(&mut is_other)?;
+        record(a, StubKind::ProbedFull, overwritten, options)?;
         a.set_label(&mut recorded)?;
     } else if kind.is_probed() {
         let (mut without_values, mut recorded) = (a.create_label(), a.create_label());
@@ -231,7 +240,7 @@ fn record(
     a.mov(dword_ptr(rcx + FUNCTION), FUNCTION_PLACEHOLDER)?;
     a.lea(eax, dword_ptr(rdx + bits))?;
     a.mov(dword_ptr(rcx + TOP_AND_KIND), eax)?;
-    if kind == StubKind::RegistersFull {
+    if matches!(kind, StubKind::RegistersFull | StubKind::RegistersCall) {
         a.call(External::RegistersCall.placeholder())
     } else if kind == StubKind::TextsFull {
         a.mov(eax, TEXTS_PLACEHOLDER)?;
@@ -239,7 +248,8 @@ fn record(
         a.call(External::TextsCall.placeholder())
     } else if kind.is_probed() {
         a.mov(eax, PROBE_PLACEHOLDER)?;
-        a.call(External::ProbeCall.placeholder())
+        let way = if kind == StubKind::WordsCall { External::WordsCall } else { External::ProbeCall };
+        a.call(way.placeholder())
     } else if options.detail.is_some() {
         a.call(External::DetailCall.placeholder())
     } else {

@@ -17,6 +17,8 @@ pub(crate) enum External {
     RegistersCall,
     /// The same for a probe that reads nothing but texts that arguments point at.
     TextsCall,
+    /// The same for a probe that reads nothing but words behind the first argument.
+    WordsCall,
     /// Keeps a return's registers for a probe that reads no memory there, and publishes the record.
     RegistersReturn,
     /// Jumped to in place of a `ret`.
@@ -48,7 +50,7 @@ pub(crate) enum External {
 }
 
 impl External {
-    pub(super) const ALL: [Self; 24] = [
+    pub(super) const ALL: [Self; 25] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
@@ -59,6 +61,7 @@ impl External {
         Self::ProbeCall,
         Self::RegistersCall,
         Self::TextsCall,
+        Self::WordsCall,
         Self::RegistersReturn,
         Self::Returns,
         Self::BeforeReturn,

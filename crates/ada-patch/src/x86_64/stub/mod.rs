@@ -41,6 +41,7 @@ mod template;
 mod texts;
 mod thread_state;
 mod uncaught;
+mod words;
 
 pub(crate) use external::External;
 pub(crate) use shared_code::SharedCode;

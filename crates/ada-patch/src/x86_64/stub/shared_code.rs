@@ -12,8 +12,8 @@ use super::capture::Details;
 use super::exit::{self, Called};
 use super::external::External;
 use super::stack_use::{Stack, StackUse};
-use super::texts;
 use super::uncaught::record_entry_only;
+use super::{texts, words};
 use crate::StubOptions;
 use crate::x86_64::exits::ExitCode;
 
@@ -69,6 +69,8 @@ impl SharedCode {
         let way_to_texts = texts::way_to_texts(&mut a, table)?;
         a.set_label(&mut labels[External::TextsCall as usize])?;
         texts::call(&mut a, &registers, way_to_texts)?;
+        a.set_label(&mut labels[External::WordsCall as usize])?;
+        words::call(&mut a, &registers, way_to_texts)?;
         a.set_label(&mut labels[External::RegistersReturn as usize])?;
         registers.back(&mut a, &DetailShape::default())?;
         let [chunk, exited, exiting, goes_on] =

@@ -14,7 +14,8 @@ const DETAIL: u32 = 2 * WORD;
 /// The way into the agent: all other registers with the way back, rcx, and the signal masks.
 const AGENT: u32 = size_of::<SavedRegisters>() as u32 - SAVED + WORD + SIGNAL_MASKS as u32;
 /// Texts are captured: the way back, the probe's number, and registers. More than the other ways take, and not counted below: there
-/// are no such texts among the arguments of Go's functions, for which alone every byte counts.
+/// are no such texts among the arguments of Go's functions, for which alone every byte counts. Nor are there words that the stub
+/// reads, which take less.
 #[cfg(test)]
 const TEXTS: u32 = 10 * WORD;
 /// What an exit by a jump leaves alone, and the way back.
@@ -59,6 +60,7 @@ mod tests {
         assert_eq!(part(External::Fix) + WORD, AGENT);
         // A system call takes less than the agent.
         assert!((TEXTS..TEXTS + AGENT).contains(&(part(External::TextsCall) + WORD)));
+        assert!(part(External::WordsCall) + WORD < TEXTS);
         assert!(part(External::Chunk) + WORD <= AGENT);
     }
 }

@@ -21,7 +21,7 @@ use ada_event::RuntimeAddr;
 use ada_ring::arch::StubFrame;
 use ada_ring::lasting::LastingRange;
 use ada_ring::probe::{GOES_ON, RawProbe, UNREADABLE};
-use ada_ring::{AgentEntries, RawDetail, RawRecord, detail};
+use ada_ring::{AgentEntries, detail};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
     AsmRegister64, CodeAssembler, CodeLabel, dword_ptr, eax, ebx, edx, qword_ptr, r8, r8d, r9, r9d, r10, r11, r12, rax,
@@ -29,7 +29,7 @@ use iced_x86::code_asm::{
 };
 
 use super::agent_call::way_into_agent;
-use super::capture::{Details, REGISTERS, STACK_BYTES};
+use super::capture::{Details, REGISTERS, STACK_BYTES, mark_and_stamp};
 use super::thread_state::{LASTING, OWN_STACK_HIGH, OWN_STACK_LOW, READ_AS, field};
 
 const SAVED: [AsmRegister64; 8] = [r8, r9, r10, r11, rsi, rdi, rbx, r12];
@@ -102,8 +102,7 @@ pub(super) fn call(a: &mut CodeAssembler, details: &Details, way: CodeLabel) -> 
     a.shr(rax, 3)?;
     a.mov(qword_ptr(rcx + COUNT), rax)?;
     a.set_label(&mut captured)?;
-    a.mov(dword_ptr(rcx + offset_of!(RawDetail, mark) as i32), detail::CALL as i32)?;
-    a.mov(qword_ptr(r8 + offset_of!(RawRecord, tsc) as i32), rdx)?;
+    mark_and_stamp(a, detail::CALL)?;
     for register in SAVED.into_iter().rev() {
         a.pop(register)?;
     }

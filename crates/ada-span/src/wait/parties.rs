@@ -1,0 +1,213 @@
+//! Who held what was waited for, and who ended each wait.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use ada_event::{ThreadId, TraceNanos};
+
+use super::books::{Books, TakenBy};
+use super::call::{LockStep, MOST_STEPS, Step};
+use super::waiting::Found;
+use super::wakes::{Wake, Wakes, WokenBy};
+use super::{Doubt, Doubts, WaitKind, WaitSpan};
+use crate::NONE;
+use crate::concurrency::Loss;
+use crate::pthread::PthreadSpan;
+use crate::replay::{ProcessEnd, ReplayOptions};
+use crate::thread_index::ThreadIndex;
+
+/// Of a program that goes on, what is this young, in nanoseconds, may have ended by the time its thread's events were read.
+const RECENT: u64 = 200_000_000;
+
+/// What else is known of the process.
+pub(crate) struct Known<'a> {
+    /// The operating system's ids of the threads.
+    pub(crate) ids: &'a [ThreadId],
+    pub(crate) threads: &'a [PthreadSpan],
+    pub(crate) losses: &'a [Loss],
+    /// Whether every lock that is let go of is recorded.
+    pub(crate) sees_unlocks: bool,
+    /// Addresses with locks that were looked at, and whether other processes have them too.
+    pub(crate) shared_memory: &'a [(Range<u64>, bool)],
+    pub(crate) options: &'a ReplayOptions,
+}
+
+/// By what they are found.
+pub(super) struct Parties<'a> {
+    known: &'a Known<'a>,
+    by_id: HashMap<ThreadId, ThreadIndex>,
+    books: HashMap<ThreadIndex, Books<'a>>,
+    steps: &'a HashMap<ThreadIndex, Vec<LockStep>>,
+    /// What is not known of threads.
+    pub(super) losses: HashMap<ThreadIndex, Vec<Loss>>,
+    /// How many threads had the same id, one after the other.
+    lives: HashMap<ThreadIndex, usize>,
+    wakes: Wakes,
+}
+
+fn by_thread(losses: &[Loss]) -> HashMap<ThreadIndex, Vec<Loss>> {
+    let mut by_thread: HashMap<ThreadIndex, Vec<Loss>> = HashMap::new();
+    losses.iter().for_each(|loss| by_thread.entry(loss.thread).or_default().push(*loss));
+    by_thread
+}
+
+fn lives_of(threads: &[PthreadSpan]) -> HashMap<ThreadIndex, usize> {
+    let mut lives = HashMap::new();
+    threads.iter().for_each(|span| *lives.entry(span.thread).or_default() += 1);
+    lives
+}
+
+impl<'a> Parties<'a> {
+    pub(super) fn new(known: &'a Known<'a>, steps: &'a HashMap<ThreadIndex, Vec<LockStep>>, wakes: Wakes) -> Self {
+        Self {
+            known,
+            by_id: known.ids.iter().zip(0..).map(|(id, index)| (*id, ThreadIndex(index))).collect(),
+            books: steps.iter().map(|(thread, steps)| (*thread, Books::new(steps))).collect(),
+            steps,
+            losses: by_thread(known.losses),
+            lives: lives_of(known.threads),
+            wakes,
+        }
+    }
+
+    pub(super) fn find_holder(&mut self, wait: &mut WaitSpan) {
+        let mut doubts = Doubts(wait.doubts);
+        let is_read_write = wait.kind() == WaitKind::ReadWriteLock;
+        match wait.kind() {
+            WaitKind::Mutex | WaitKind::ReadWriteLock => {}
+            WaitKind::Join => {
+                let joined = self.known.threads.iter().rev();
+                let joined = joined.filter(|it| it.handle == wait.object && it.handle != NONE);
+                wait.holder =
+                    joined.filter(|it| it.create_time.is_none_or(|at| at <= wait.start)).map(|it| it.thread).next();
+                return;
+            }
+            _ => return,
+        }
+        match wait.holder_tid.map(|id| self.by_id.get(&id).copied()) {
+            None => doubts.add(Doubt::NoOwner),
+            Some(None) => doubts.add(Doubt::UnknownOwner),
+            Some(Some(holder)) => {
+                wait.holder = Some(holder);
+                let books = self.books.get_mut(&holder);
+                match books.map_or(TakenBy::Nobody, |it| it.taken_by(wait.object, wait.start, is_read_write)) {
+                    TakenBy::Call(seq, since) => (wait.hold_seq, wait.hold_start) = (Some(seq), Some(since)),
+                    TakenBy::Several => doubts.add(Doubt::SeveralLocks),
+                    TakenBy::Nobody => doubts.add(Doubt::NoLockCall),
+                }
+                if wait.is_open() && self.may_have_released(holder, wait, is_read_write) {
+                    doubts.add(Doubt::MayBeReleased);
+                }
+                if self.loses(holder, wait) {
+                    doubts.add(Doubt::Dropped);
+                }
+            }
+        }
+        wait.doubts = doubts.0;
+    }
+
+    fn may_have_released(&self, holder: ThreadIndex, wait: &WaitSpan, is_read_write: bool) -> bool {
+        let is_complete = self.steps.get(&holder).is_some_and(|steps| steps.len() < MOST_STEPS);
+        // A thread that waits for itself cannot let go meanwhile.
+        let is_own = holder == wait.thread;
+        let books = self.books.get(&holder);
+        // What goes on runs on while its last events are read.
+        let is_recent = self.known.options.end == ProcessEnd::Alive && wait.duration() < RECENT;
+        // An id that was used again may have been another thread's when it took the lock.
+        let is_reused = self.lives.get(&holder).is_some_and(|lives| *lives > 1);
+        !self.known.sees_unlocks
+            || is_reused
+            || is_recent
+            || !is_complete
+            || self.loses(holder, wait)
+            || !is_own && books.is_none_or(|it| it.may_have_released(wait.object, wait.start, is_read_write))
+    }
+
+    fn loses(&self, thread: ThreadIndex, wait: &WaitSpan) -> bool {
+        let mut losses = self.losses.get(&thread).into_iter().flatten();
+        losses.any(|loss| loss.to > wait.start && loss.from <= wait.end)
+    }
+
+    pub(super) fn find_waker(&mut self, found: &mut Found) {
+        let Found { wait, asked, woken, has_given_up, is_writer } = found;
+        let (asked, woken) = (*asked, *woken);
+        let mut doubts = Doubts(wait.doubts);
+        if wait.has_ended != 1
+            || *has_given_up
+            || matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input | WaitKind::Signal)
+        {
+            return;
+        }
+        let (thread, object) = (wait.thread, wait.object);
+        let found = match wait.kind() {
+            WaitKind::Join => {
+                let ended = wait.holder.and_then(|holder| {
+                    self.known.threads.iter().rev().find(|it| it.thread == holder && it.start <= wait.end)
+                });
+                if let Some(ended) = ended {
+                    (wait.waker, wait.wake_time) = (Some(ended.thread), Some(ended.end.min(wait.end)));
+                    wait.wake_seq = ended.routine_close_seq;
+                }
+                return;
+            }
+            WaitKind::Mutex => match self.wakes.last(object, thread, asked, wait.end) {
+                WokenBy::Nobody => self.released_by_holder(wait),
+                found => found,
+            },
+            WaitKind::ReadWriteLock if *is_writer => self.let_writer_in(wait, asked, woken),
+            WaitKind::ReadWriteLock => self.wakes.last_of_several(object, thread, asked, woken),
+            WaitKind::Barrier => match self.wakes.last(object, thread, asked, woken) {
+                WokenBy::Call(last) if last.start >= wait.start => WokenBy::Call(last),
+                // The last one to come waits for nobody.
+                _ => return,
+            },
+            _ => self.wakes.take(object, thread, asked, woken),
+        };
+        let waker = match found {
+            WokenBy::Call(wake) => Some(wake),
+            WokenBy::Perhaps(wake) => {
+                doubts.add(Doubt::SeveralWakers);
+                Some(wake)
+            }
+            WokenBy::Nobody => {
+                doubts.add(Doubt::NoWaker);
+                None
+            }
+        };
+        if let Some(wake) = waker {
+            (wait.waker, wait.wake_seq, wait.wake_time) = (Some(wake.thread), Some(wake.seq), Some(wake.start));
+        }
+        wait.doubts = doubts.0;
+    }
+
+    /// Whoever was the last to let go of a lock that is to be written: nobody can do so between that and the end of the wait. Of calls
+    /// at the same time it is not known which came last, and some do not say which lock they are about.
+    fn let_writer_in(&self, wait: &WaitSpan, asked: TraceNanos, woken: TraceNanos) -> WokenBy {
+        let last = match self.wakes.last(wait.object, wait.thread, asked, woken) {
+            WokenBy::Call(last) => last,
+            found => return found,
+        };
+        let is_of_other = |wake: &Wake| wake.thread != wait.thread && wake.thread != last.thread;
+        let overlaps = |wake: &Wake| is_of_other(wake) && wake.end >= last.start;
+        let is_beside = self.wakes.between(wait.object, asked, woken).iter().any(overlaps);
+        let may_be_of_other = |(thread, steps): (&ThreadIndex, &Vec<LockStep>)| {
+            let first = steps.partition_point(|step| step.end < last.start);
+            let mut meanwhile = steps[first..].iter().take_while(|step| step.start <= woken);
+            let is_it = |step: &LockStep| step.is_read_write && step.what == Step::LetGo && step.object == NONE;
+            *thread != wait.thread && meanwhile.any(is_it)
+        };
+        let is_sure = !is_beside && self.known.sees_unlocks && !self.steps.iter().any(may_be_of_other);
+        if is_sure { WokenBy::Call(last) } else { WokenBy::Perhaps(last) }
+    }
+
+    /// A lock that was free by the time the thread would have slept: its holder let go of it, and had nobody to wake.
+    fn released_by_holder(&self, wait: &WaitSpan) -> WokenBy {
+        let Some((holder, books)) = wait.holder.and_then(|it| Some((it, self.books.get(&it)?))) else {
+            return WokenBy::Nobody;
+        };
+        let (one, _) = books.released_between(wait.object, (wait.start, wait.end), false);
+        one.map_or(WokenBy::Nobody, |step| {
+            WokenBy::Call(Wake { thread: holder, seq: step.seq, start: step.start, end: step.end, room: 0 })
+        })
+    }
+}
