@@ -260,7 +260,7 @@ fn values_are_a_table_and_are_searched() {
         (&["--function", "connect", "--where", "flags == 1"], "value of connect is called flags; there are address, "),
     ] {
         let output = traced.ada("spans", options);
-        let said = crate::run::text(&output.stderr);
+        let said = run::text(&output.stderr);
         assert!(said.contains(words) && said.lines().count() == 1, "{said}");
         assert_eq!(output.status.code(), Some(3), "{said}");
     }
