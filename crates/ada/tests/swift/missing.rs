@@ -51,7 +51,7 @@ fn a_ring_makes_no_task_that_has_ended_wait() {
     check(folder.path(), &tasks);
     // Each event is kept, or said to be let go.
     let recorded = folder.path().read_dir().unwrap().next().unwrap().unwrap();
-    let session = Session::open(&recorded.path()).unwrap();
+    let session = Session::open(recorded.path()).unwrap();
     let manifest = session.processes()[0].manifest.as_ref().unwrap();
     let kept: u64 = manifest.threads.iter().filter_map(|thread| thread.event_count).sum();
     let ring = manifest.ring.as_ref().unwrap();
