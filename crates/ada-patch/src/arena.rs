@@ -294,7 +294,7 @@ impl Arena {
         /// Instructions that leave, and some that gave way to a relay.
         const OF_EXIT: usize = 8 + 8;
         /// What all kinds of stubs have on the stack.
-        const STACK_USE: usize = 8192;
+        const STACK_USE: usize = 20 << 10;
         let origins = functions * OF_FUNCTION + exits * OF_EXIT;
         (origins::HEADER + origins * size_of::<Origin>() + STACK_USE).next_multiple_of(4096)
     }
@@ -384,6 +384,15 @@ fn origin_of_shared(base: RuntimeAddr, stub: RuntimeAddr, from: RuntimeAddr, run
 mod tests {
     use super::*;
     use ada_ring::DetailShape;
+
+    /// Without a table, handlers see ada's addresses.
+    #[test]
+    fn there_is_room_for_what_stubs_have_on_the_stack() {
+        let options = StubOptions { owner_by_word: true, detail: Some(DetailShape { window: 128, vectors: true }) };
+        let arena = Arena::new(RuntimeAddr(0x10_0000), &AgentEntries::default(), &options, 0, 0).unwrap();
+        let (taken, room) = (arena.origin_table().len(), Arena::origins_room(0, 0));
+        assert!(taken <= room, "{taken} of {room}");
+    }
 
     #[test]
     fn every_template_assembles_and_is_small() {
