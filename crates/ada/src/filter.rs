@@ -15,8 +15,8 @@ Examples:
   ada filter 4711 --off '*' --on 'parse_*'     only these are recorded
   ada filter 4711 --args 'parse_*,open'        with their arguments and results, from now on
 
-`--off` comes first, then `--count`, `--on`, `--no-args` and `--args`. What is changed, when, and how often counted functions were called is
-kept in the session: see `ada hooks SESSION`. The program is not stopped for any of this.";
+`--off` comes first, then `--count`, `--on`, `--no-args` and `--args`. What is changed, when, and how often counted
+functions were called is kept in the session: see `ada hooks SESSION`. The program is not stopped for any of this.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]

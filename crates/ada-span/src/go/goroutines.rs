@@ -361,18 +361,7 @@ mod tests {
     use crate::outcome::{Outcome, Reason, Status};
     use crate::role::Role;
 
-    const OPTIONS: ReplayOptions = ReplayOptions {
-        has_drops: false,
-        end: ProcessEnd::Exited,
-        end_time: TraceNanos(1000),
-        timeout_ns: u64::MAX,
-        let_go_until: TraceNanos(0),
-        attached_time: None,
-        is_attached: false,
-        is_imported: false,
-        is_cut_short: false,
-        is_incomplete: false,
-    };
+    const OPTIONS: ReplayOptions = ReplayOptions::OF_TESTS;
 
     const CHAN_RECEIVE: u64 = 14;
 

@@ -52,3 +52,20 @@ pub struct ReplayOptions {
     /// that is behind the others.
     pub is_cut_short: bool,
 }
+
+#[cfg(test)]
+impl ReplayOptions {
+    /// All was recorded of a process that ended.
+    pub(crate) const OF_TESTS: Self = Self {
+        has_drops: false,
+        end: ProcessEnd::Exited,
+        end_time: TraceNanos(1000),
+        timeout_ns: u64::MAX,
+        let_go_until: TraceNanos(0),
+        attached_time: None,
+        is_attached: false,
+        is_imported: false,
+        is_cut_short: false,
+        is_incomplete: false,
+    };
+}

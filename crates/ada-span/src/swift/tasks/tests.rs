@@ -5,18 +5,7 @@ use crate::outcome::{Outcome, Reason, Status};
 use crate::role::Role;
 use crate::task::TaskSpan;
 
-const OPTIONS: ReplayOptions = ReplayOptions {
-    has_drops: false,
-    end: ProcessEnd::Exited,
-    end_time: TraceNanos(1000),
-    timeout_ns: u64::MAX,
-    let_go_until: TraceNanos(0),
-    attached_time: None,
-    is_attached: false,
-    is_imported: false,
-    is_cut_short: false,
-    is_incomplete: false,
-};
+const OPTIONS: ReplayOptions = ReplayOptions::OF_TESTS;
 
 const NOTHING: TaskSurroundings<'static> = TaskSurroundings { function_at: &|_| None, labels: &[] };
 
@@ -76,22 +65,8 @@ fn what_may_have_ended_among_missing_events_is_neither_pending_nor_suspended() {
 
 /// A call on a thread at a time, which is also its event.
 fn call(swift: SwiftCall, thread: u32, time: u64, words: Words) -> (SwiftCall, LogicalCall) {
-    let call = LogicalCall {
-        thread: ThreadIndex(thread),
-        depth: 0,
-        seq: EventSeq(time),
-        time: TraceNanos(time),
-        end: None,
-        close_seq: None,
-        role: Role::Swift(swift),
-        outcome: Outcome::default(),
-        function: FunctionId(1),
-        leads_to: None,
-        arguments: [0x77, 0x88, 0, 0],
-        result: NONE,
-        words,
-        label: None,
-    };
+    let arguments = [0x77, 0x88, 0, 0];
+    let call = LogicalCall { arguments, words, ..LogicalCall::at(Role::Swift(swift), thread, time) };
     (swift, call)
 }
 
