@@ -36,27 +36,9 @@ pub fn chunk_of(position: u64) -> Option<usize> {
 pub unsafe fn reserve(state: *mut ThreadState) -> u64 {
     let mut blocked = SignalsBlocked::new();
     // SAFETY: the thread's own state, and no handler comes in between.
-    let past = unsafe { (*state).index_position };
-    if is_past_end(past) {
-        code_edits::make();
+    if !unsafe { refill(state, &mut blocked) } {
         // SAFETY: as above.
-        let Some((chunk, waited)) = (unsafe { exchange(state, Lane::Index, past, &mut blocked) }) else {
-            // SAFETY: as above.
-            return unsafe { give_up(state) };
-        };
-        let pool = pool();
-        // SAFETY: as above. A handler that ran during the wait may have got a chunk meanwhile.
-        let past = unsafe { (*state).index_position };
-        if is_past_end(past) {
-            // SAFETY: as above.
-            unsafe {
-                label(&pool, chunk, state, Lane::Index, waited);
-                (*state).index_position = pool.records(chunk) as u64;
-            }
-            pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
-        } else {
-            pool.change(chunk, ChunkState::Claimed, ChunkState::Free);
-        }
+        return unsafe { give_up(state) };
     }
     // SAFETY: as above.
     unsafe {
@@ -64,6 +46,33 @@ pub unsafe fn reserve(state: *mut ThreadState) -> u64 {
         (*state).index_position += RawRecord::SIZE as u64;
         reserved
     }
+}
+
+/// Sees to it that a thread has room for an event. False where there is no chunk to be had.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub(crate) unsafe fn refill(state: *mut ThreadState, blocked: &mut SignalsBlocked) -> bool {
+    // SAFETY: the caller's promise.
+    let past = unsafe { (*state).index_position };
+    if !is_past_end(past) {
+        return true;
+    }
+    code_edits::make();
+    // SAFETY: the caller's promise.
+    let Some((chunk, waited)) = (unsafe { exchange(state, Lane::Index, past, blocked) }) else { return false };
+    let pool = pool();
+    // SAFETY: the caller's promise. A handler that ran during the wait may have got a chunk meanwhile.
+    unsafe {
+        if is_past_end((*state).index_position) {
+            label(&pool, chunk, state, Lane::Index, waited);
+            (*state).index_position = pool.records(chunk) as u64;
+            pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
+        } else {
+            pool.change(chunk, ChunkState::Claimed, ChunkState::Free);
+        }
+    }
+    true
 }
 
 /// Hands over the chunk that a position ran out of, and claims another. The full one goes first: a thread that waits

@@ -17,6 +17,20 @@ const PAGE: u64 = 4096;
 const PAGES_TOGETHER: usize = 64;
 const _: () = assert!(ada_ring::detail::MAX_WINDOW <= PAGES_TOGETHER * PAGE as usize);
 
+/// Gives a new thread the chunk for its newest detail, where that is kept.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub(crate) unsafe fn begin(state: *mut ThreadState, blocked: &mut SignalsBlocked) {
+    let is_kept = pool().control().detail_mode.load(Ordering::Relaxed) == DetailMode::Windows as u32;
+    // SAFETY: the caller's promise.
+    unsafe {
+        if is_kept && is_past_end((*state).detail_position) {
+            turn_chunks(state, blocked);
+        }
+    }
+}
+
 /// Reserves a detail record where the thread's own reservation ran past its chunk's end.
 ///
 /// # Safety

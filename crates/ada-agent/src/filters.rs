@@ -65,6 +65,7 @@ fn install(filter: Option<u64>) {
     }
     // Another clock may be used from here on.
     block.seen_at.store(0, Ordering::Relaxed);
+    block.looked_at.store(0, Ordering::Relaxed);
     for (word, allowed) in block.forbidden.iter().zip(allowed) {
         word.fetch_or(!allowed, Ordering::Relaxed);
     }

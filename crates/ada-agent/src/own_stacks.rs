@@ -96,6 +96,22 @@ fn described(descriptor: u64, stack_pointer: u64) -> Option<Range<u64>> {
     find_stack(&words, descriptor, stack_pointer)
 }
 
+/// The same for a thread of which nothing is known yet, from what of its descriptor is in its first page: whoever is known by the
+/// descriptor's first word has just had that read, and no system call is made.
+pub(crate) fn told_by_descriptor(stack_pointer: u64) -> Option<Range<u64>> {
+    let descriptor = thread_pointer();
+    if get(Item::OwnerByWord) == 0 || !descriptor.is_multiple_of(8) {
+        return None;
+    }
+    let in_page = ((PAGE - descriptor % PAGE) / 8).min(DESCRIPTOR_WORDS as u64) as usize;
+    let mut words = [0; DESCRIPTOR_WORDS];
+    for (at, word) in words[..in_page].iter_mut().enumerate() {
+        // SAFETY: in the same page as the first word, which is there.
+        *word = unsafe { (descriptor as *const u64).add(at).read_volatile() };
+    }
+    find_stack(&words[..in_page], descriptor, stack_pointer)
+}
+
 fn find_stack(words: &[u64], descriptor: u64, stack_pointer: u64) -> Option<Range<u64>> {
     let is_stack = |&[start, length]: &[u64; 2]| {
         let end = start.checked_add(length).filter(|_| start % PAGE == 0 && length % PAGE == 0);

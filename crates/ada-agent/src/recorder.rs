@@ -3,6 +3,7 @@
 use ada_ring::Control;
 use core::sync::atomic::Ordering;
 
+use crate::arch::clock;
 use crate::memory::process_block;
 use crate::{passing, syscall};
 
@@ -10,6 +11,10 @@ use crate::{passing, syscall};
 pub(crate) const WAIT_STEP: u32 = 100_000_000;
 /// Nanoseconds without a sign of life from the recorder, after which it is given up for all.
 const PATIENCE: u64 = 2_000_000_000;
+
+/// How often to look for a sign of life, in ticks of the clock: a tenth of a second at most. Threads that come and go ask for
+/// chunks all the time, and the kernel's clock takes a system call.
+const LOOK_EVERY: u64 = 100_000_000;
 
 /// What remains of a thread's patience.
 pub(crate) struct Patience<'c> {
@@ -48,7 +53,12 @@ pub(crate) fn is_gone(control: &Control, pause: impl FnOnce()) -> bool {
 }
 
 fn is_found_gone(control: &Control, pause: impl FnOnce()) -> bool {
-    let (block, now) = (process_block(), syscall::now());
+    let (block, ticks) = (process_block(), clock());
+    if ticks.wrapping_sub(block.looked_at.load(Ordering::Relaxed)) < LOOK_EVERY {
+        return false;
+    }
+    block.looked_at.store(ticks, Ordering::Relaxed);
+    let now = syscall::now();
     let beats = control.heartbeats.load(Ordering::Relaxed);
     let is_news = block.heartbeats_seen.swap(beats, Ordering::Relaxed) != beats;
     let is_first_look = block.seen_at.load(Ordering::Relaxed) == 0;

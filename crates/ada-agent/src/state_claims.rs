@@ -19,7 +19,7 @@ const BEFORE_FRESH: usize = 4;
 
 /// Claims the shadow stack of a state that no thread gets.
 pub(crate) fn claim_for_stack() -> Option<usize> {
-    claim(A_STACK)
+    claim(A_STACK, syscall::process())
 }
 
 /// The same, given back.
@@ -34,13 +34,12 @@ pub(crate) fn give_back(number: usize) {
     }
 }
 
-/// Claims a state for a thread; `None` where all belong to living ones.
-pub(crate) fn claim(thread: u32) -> Option<usize> {
+/// Claims a state for a thread of this process; `None` where all belong to living ones.
+pub(crate) fn claim(thread: u32, process: u32) -> Option<usize> {
     let holder = |number: usize| &state_threads(number / STATES)[number % STATES];
     let take = |number: usize, from: u32| {
         holder(number).compare_exchange(from, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     };
-    let process = syscall::process();
     // A dead thread's chunks are the drain's to find: by now they may already belong to others.
     let take_over = |number: &usize| {
         let from = holder(*number).load(Ordering::Relaxed);

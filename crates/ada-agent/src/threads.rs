@@ -7,14 +7,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::arch::number::RT_SIGPROCMASK;
 use crate::arch::{current_state, owner_mark, set_current_state};
 use crate::config::{Item, get};
-use crate::details::note_stack;
-use crate::growth;
+use crate::details::{self, note_stack};
 use crate::memory::{
     agent_stack, owner, pool, process_block, shadow_base, state, state_address, state_number, state_threads, states,
 };
 use crate::shadow_stack::{sentinel, set_limits};
 use crate::state_claims::claim;
-use crate::{open_frames, own_stacks, stacks, syscall};
+use crate::{chunks, growth, open_frames, own_stacks, stacks, syscall};
 
 /// No thread is known by this.
 const NOBODY: u64 = 1;
@@ -23,7 +22,7 @@ const NOBODY: u64 = 1;
 /// Called when the owner check fails, which means one of: a new thread, which inherits its creator's GS base; a fork
 /// child, whose owner words the kernel has zeroed; a thread that has changed its FS base; a stray GS base.
 pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
-    let _blocked = syscall::SignalsBlocked::new();
+    let mut blocked = syscall::SignalsBlocked::new();
     if !syscall::may_ask_who() {
         pool().control().count_drop(DropReason::Forbidden, 1);
         return None;
@@ -53,7 +52,7 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
                 (*current).forked_by = (*current).pid;
                 (*current).pid = syscall::process();
                 own_stacks::prepare(current, (*current).pid);
-                give_counters(current);
+                give_counters(current, (*current).pid);
                 start_without_chunk(current);
             }
             owner(number).store(mark, Ordering::Relaxed);
@@ -64,19 +63,25 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
         owner(number).store(mark, Ordering::Relaxed);
         return Some(state(number));
     }
-    let Some(number) = claim(thread).filter(|&number| stacks::forget(number) || give_up(number)) else {
+    let process = syscall::process();
+    let Some(number) = claim(thread, process).filter(|&number| stacks::forget(number) || give_up(number)) else {
         pool().control().count_drop(DropReason::StatesExhausted, 1);
         return None;
     };
     let fresh = state(number);
     // SAFETY: claimed, so that no other thread uses it.
     unsafe {
-        prepare(fresh, number, thread, slot);
+        prepare(fresh, number, (process, thread), slot);
         set_current_state(state_address(number));
     }
     owner(number).store(mark, Ordering::Relaxed);
     // SAFETY: the thread's own from now on; signals are blocked.
-    unsafe { open_frames::take_over(fresh, thread, slot) };
+    unsafe {
+        open_frames::take_over(fresh, thread, slot);
+        // Its first event needs both, and would block signals for each.
+        chunks::refill(fresh, &mut blocked);
+        details::begin(fresh, &mut blocked);
+    }
     Some(fresh)
 }
 
@@ -160,25 +165,26 @@ pub(crate) fn give_up_stacks() {
 
 /// # Safety
 /// The caller owns the state.
-unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64) {
+unsafe fn prepare(fresh: *mut ThreadState, number: usize, (process, thread): (u32, u32), slot: u64) {
     let base = shadow_base(number);
+    let lowest = own_stacks::told_by_descriptor(slot).map_or(slot, |stack| stack.start);
     // SAFETY: the state and its shadow stack are mapped, and the caller's.
     unsafe {
-        // Nothing is known of the stack but that this is on it.
+        // Nothing is known of the stack but that this is on it, and what the C library says of its own.
         base.write(sentinel(slot + 8));
-        (*fresh).floor_complement = !slot;
+        (*fresh).floor_complement = !lowest;
         (*fresh).stack_number = number as u32;
         (*fresh).shadow_base = base as u64;
         (*fresh).shadow_top = base as u64;
         set_limits(fresh);
         note_stack(fresh, slot);
         (*fresh).tid = thread;
-        (*fresh).pid = syscall::process();
+        (*fresh).pid = process;
         (*fresh).number = number as u32;
         (*fresh).forked_by = 0;
         (*fresh).lost = 0;
         (*fresh).is_left = 0;
-        own_stacks::prepare(fresh, (*fresh).pid);
+        own_stacks::prepare(fresh, process);
         (*fresh).agent_stack_busy = 0;
         (*fresh).holds_signals = 0;
         (*fresh).agent_stack = stack_of(number);
@@ -188,7 +194,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).interruptions = [Interruption::default(); INTERRUPTIONS];
         (*fresh).probe_calls = 0;
         (*fresh).open_probes = [ProbeCall::default(); PROBE_CALLS];
-        give_counters(fresh);
+        give_counters(fresh, process);
         start_without_chunk(fresh);
     }
 }
@@ -197,8 +203,8 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
 ///
 /// # Safety
 /// The caller owns the state.
-unsafe fn give_counters(state: *mut ThreadState) {
-    let (pool, process) = (pool(), syscall::process());
+unsafe fn give_counters(state: *mut ThreadState, process: u32) {
+    let pool = pool();
     // SAFETY: the caller's promise.
     unsafe {
         if pool.block_of((*state).counters, process).is_none() {

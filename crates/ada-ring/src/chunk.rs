@@ -64,6 +64,9 @@ pub enum Lane {
     Probe = 2,
 }
 
+/// More records than a thread can have begun and not finished, each by a handler that interrupts the one before.
+pub(crate) const LONGEST_HOLE: usize = 64;
+
 /// A thread of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadKey {

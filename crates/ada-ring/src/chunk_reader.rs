@@ -2,11 +2,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::chunk::RECORDS_END;
+use crate::chunk::{LONGEST_HOLE, RECORDS_END};
 use crate::{ChunkState, Pool, RawRecord};
-
-/// More records than a thread can have begun and not finished, each by a handler that interrupts the one before.
-const LONGEST_HOLE: usize = 64;
 
 /// A chunk that the drain is reading; its owner does not take it back meanwhile.
 pub struct ChunkReader<'p> {
@@ -262,6 +259,33 @@ mod tests {
             }
             fill(chunk);
         }
+    }
+
+    #[test]
+    fn what_a_thread_leaves_of_its_last_detail_is_zeroed_with_its_holes() {
+        const STRIDE: usize = 240;
+        let (_memory, pool) = Memory::new(1);
+        let chunk = active(&pool);
+        // SAFETY: the chunk's records.
+        let records = unsafe { core::slice::from_raw_parts_mut(pool.records(chunk), RECORDS_END) };
+        let is_zero = |records: &[u8]| records.iter().all(|byte| *byte == 0);
+        // The first and the last two were begun and not finished: all but their marks is written.
+        for (number, is_finished) in [false, true, true, false, true, false, false].into_iter().enumerate() {
+            records[number * STRIDE + 8..(number + 1) * STRIDE].fill(0xaa);
+            records[number * STRIDE] = is_finished.into();
+        }
+        // Nobody has been here.
+        records[200 * STRIDE] = 1;
+        pool.zero_used(chunk, STRIDE);
+        assert!(is_zero(&records[..200 * STRIDE]) && records[200 * STRIDE] == 1);
+        // All of it where only the marks were zeroed before.
+        pool.header(chunk).holds_old_detail.store(1, Ordering::Relaxed);
+        pool.zero_used(chunk, STRIDE);
+        assert!(is_zero(records));
+        // To the very end.
+        records.chunks_mut(STRIDE).for_each(|record| record[0] = 1);
+        pool.zero_used(chunk, STRIDE);
+        assert!(is_zero(records));
     }
 
     #[test]

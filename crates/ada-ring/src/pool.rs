@@ -15,7 +15,9 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::chunk::{CHUNK_SIZE, ChunkHeader, ChunkState, HEADER_OFFSET, Lane, MAX_CHUNKS, RECORDS_END, ThreadKey};
+use crate::chunk::{
+    CHUNK_SIZE, ChunkHeader, ChunkState, HEADER_OFFSET, LONGEST_HOLE, Lane, MAX_CHUNKS, RECORDS_END, ThreadKey,
+};
 use crate::control::{CONTROL_BYTES, Control, DropReason};
 use crate::handover::Handover;
 
@@ -243,6 +245,26 @@ impl Pool {
             unsafe { self.records(chunk).add(at).cast::<u64>().write(0) };
         }
         header.drained.store(0, Ordering::Relaxed);
+    }
+
+    /// Zeroes what was used of a chunk with detail records of this size, which is the rest of a thread's last one; the caller owns
+    /// the chunk. What was never written to is not looked at, or it costs memory.
+    pub fn zero_used(&self, chunk: usize, stride: usize) {
+        if self.header(chunk).holds_old_detail.load(Ordering::Relaxed) != 0 {
+            return self.zero_all(chunk);
+        }
+        // SAFETY: a record's first word within the chunk, whose owner is the only one to touch it.
+        let is_written = |at: usize| unsafe { self.records(chunk).add(at).cast::<u64>().read() } != 0;
+        let (mut at, mut end) = (0, LONGEST_HOLE * stride);
+        while at < end.min(RECORDS_END) {
+            if is_written(at) {
+                end = at + (1 + LONGEST_HOLE) * stride;
+            }
+            at += stride;
+        }
+        // SAFETY: the range lies within the chunk; a record that starts before the slack ends before the header.
+        unsafe { self.records(chunk).write_bytes(0, at) };
+        self.header(chunk).drained.store(0, Ordering::Relaxed);
     }
 
     /// Zeroes what a claimed chunk still holds, unless it is for detail again.

@@ -316,10 +316,11 @@ impl ThreadChunks<'_> {
         [Lane::Detail, Lane::Probe].into_iter().any(|lane| !self.handed_over(lane).is_empty())
     }
 
-    /// Frees all, of a thread that has ended.
-    pub(crate) fn free(&self) {
-        for lane in [Lane::Detail, Lane::Probe] {
-            self.of(lane).into_iter().for_each(|chunk| free(self.pool, chunk, |chunk| self.pool.zero_all(chunk)));
+    /// Frees all, of a thread that has ended and has records of detail of this size.
+    pub(crate) fn free(&self, stride: usize) {
+        for (lane, stride) in [(Lane::Detail, stride), (Lane::Probe, RawProbe::SIZE)] {
+            let zero = |chunk| self.pool.zero_used(chunk, stride);
+            self.of(lane).into_iter().for_each(|chunk| free(self.pool, chunk, zero));
         }
     }
 }

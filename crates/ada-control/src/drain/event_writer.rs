@@ -33,7 +33,7 @@ pub(super) struct EventWriter {
     known: FunctionNumbers,
     pub(super) threads: HashMap<(ProcessId, ThreadId), ThreadProgress>,
     detail: DetailMode,
-    shape: DetailShape,
+    pub(super) shape: DetailShape,
     /// Whether threads may soon have to wait for room.
     pub(super) is_behind: bool,
     /// What opens windows; `None` where detail is not kept for them.

@@ -28,6 +28,8 @@ pub struct ProcessBlock {
     pub heartbeats_seen: AtomicU64,
     /// … and when it was first seen to have been so often.
     pub seen_at: AtomicU64,
+    /// When somebody last looked for a sign of life, in ticks of the clock.
+    pub looked_at: AtomicU64,
     /// The time before which it is no use to look for the state of a thread that has ended: all live.
     pub look_again_at: AtomicU64,
     /// The fatal signals, as a mask, whose default action the agent's handler stands for.
