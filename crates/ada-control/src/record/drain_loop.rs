@@ -105,7 +105,7 @@ fn finds_others(programs: &Programs, living: &mut LiveProcesses) -> bool {
 /// Saves what is new of processes in their manifests, so that the session can be read should ada be killed.
 pub(crate) fn save_news(programs: &Programs, files: &mut SessionFiles) -> Result<(), ControlError> {
     let mut hooked = programs.lock();
-    for pid in take_news(&mut hooked) {
+    for pid in take_news(&mut hooked).into_iter().filter(|pid| !files.is_forgotten(*pid)).collect::<Vec<_>>() {
         let writer = files.process(pid)?;
         manifest::add_modules(&hooked.modules_by_program(pid), writer);
         manifest::add_facts(&hooked, pid, pid, writer);

@@ -10,6 +10,7 @@ use ada_process::{CpuTime, End, LiveProcesses, ProcConnector};
 use super::ending::KnownEnd;
 use super::manifest;
 use crate::drain::Drain;
+use crate::drain::session::Gone;
 use crate::overhead::Calibrated;
 use crate::switches::Switchboard;
 use crate::tracked::HookedPrograms;
@@ -25,6 +26,8 @@ pub(super) struct FinalManifests<'a> {
     pub(super) figures: (BTreeMap<String, LaneFigures>, PoolFigures),
     /// What was let go of each process, if only the newest part was kept.
     pub(super) let_go: HashMap<ProcessId, RingFigures>,
+    /// Processes of which nothing was kept.
+    pub(super) gone: Gone,
     pub(super) living: &'a LiveProcesses,
     pub(super) proc_connector: Option<&'a ProcConnector>,
     pub(super) switches: &'a Switchboard,
@@ -43,6 +46,9 @@ impl FinalManifests<'_> {
         manifest::add_windows(self.drain.windows(process), writer);
         let manifest = writer.manifest_mut();
         manifest.ring = self.let_go.get(&process).cloned();
+        if let Some(ring) = manifest.ring.as_mut().filter(|_| process == self.pid) {
+            (ring.gone_processes, ring.gone_events) = (self.gone.processes, self.gone.events);
+        }
         manifest.crashes = self.drain.crashes(process);
         manifest.gaps = self.drain.gaps(process);
         manifest.hook_cost_ns = self.hook_cost.cloned();

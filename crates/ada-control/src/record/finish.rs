@@ -80,9 +80,12 @@ impl Finish<'_> {
         let Ending { end, cpu_time, trouble } = ending?;
         programs.note_children(options.follow, true);
         // Their manifests are completed below; some processes have nothing else.
-        if let Err(error) = take_news(&mut programs.lock()).into_iter().try_for_each(|pid| files.process(pid).map(drop))
-        {
-            drain.fail(error);
+        for process in take_news(&mut programs.lock()) {
+            if !files.is_forgotten(process)
+                && let Err(error) = files.process(process)
+            {
+                drain.fail(error);
+            }
         }
         if let End::Killed(signal) = end
             && drain.crashes(pid).is_empty()
@@ -123,6 +126,7 @@ impl Finish<'_> {
             drops: &drops,
             figures: drain.figures(),
             let_go: files.let_go(),
+            gone: files.gone(),
             living: &living,
             proc_connector: proc_connector.as_ref(),
             switches: &switches,
@@ -141,7 +145,8 @@ impl Finish<'_> {
         if let Err(error) = finished {
             failure.get_or_insert(error.to_string());
         }
-        let let_go: u64 = manifests.let_go.values().map(|figures| figures.let_go_events).sum();
+        let let_go: u64 =
+            manifests.let_go.values().map(|figures| figures.let_go_events).sum::<u64>() + manifests.gone.events;
         // The kernel reports what the program and those that somebody waited for have used; others were looked at now and
         // then.
         let cpu = cpu_time.map_or(seen_cpu, |time| (time.user + time.system).max(seen_cpu));

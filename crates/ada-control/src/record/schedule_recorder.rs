@@ -118,7 +118,11 @@ impl ScheduleRecorder {
         for (pid, records) in self.waiting.iter_mut().filter(|(_, records)| !records.is_empty()) {
             let folder = process_folder(&self.session, *pid);
             if folder.is_dir() {
-                let written = append_schedule(&folder, records.drain(..))?;
+                let written = match append_schedule(&folder, records.drain(..)) {
+                    // A ring has forgotten the process a moment ago.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    written => written?,
+                };
                 match &mut self.room {
                     Some(room) => room.wrote(&self.session, *pid, written)?,
                     None => bytes += written,

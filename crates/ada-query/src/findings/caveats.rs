@@ -23,6 +23,9 @@ pub fn caveats(trace: &Trace) -> Vec<String> {
         if let Some(ring) = manifest.ring.as_ref().filter(|it| it.let_go_events > 0) {
             say(format!("only the newest part was kept: {} earlier events were let go", ring.let_go_events));
         }
+        if let Some(ring) = manifest.ring.as_ref().filter(|it| it.gone_processes > 0) {
+            say(format!("nothing was kept of {} processes that had ended", ring.gone_processes));
+        }
         if manifest.finished == Some(false) {
             say("the recording was cut short".into());
         }

@@ -49,6 +49,7 @@ impl Relation for Drops {
                 manifest.drops.iter().for_each(|drop| row(&drop.lane, &drop.reason, drop.count));
                 if let Some(ring) = &manifest.ring {
                     row("ring", "let_go", ring.let_go_events);
+                    row("ring", "process_gone", ring.gone_events);
                 }
             }
             row("callback", "too_many", process.tables.meta().callbacks_left_out);

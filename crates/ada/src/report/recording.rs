@@ -124,11 +124,15 @@ fn function(id: &str) -> Option<FunctionId> {
 }
 
 fn rings(opened: &OpenedSession) -> Option<Item> {
-    let rings = opened.processes().iter().filter_map(|it| opened.recorded(it).manifest.as_ref()?.ring.as_ref());
-    let let_go: u64 = rings.map(|ring| ring.let_go_events).sum();
-    let words =
+    let rings = || opened.processes().iter().filter_map(|it| opened.recorded(it).manifest.as_ref()?.ring.as_ref());
+    let let_go: u64 = rings().map(|ring| ring.let_go_events + ring.gone_events).sum();
+    let gone: u64 = rings().map(|ring| ring.gone_processes).sum();
+    let mut words =
         format!("{} earlier events were let go: calls may have begun before the first event", thousands(let_go));
-    (let_go > 0).then(|| Item::fact("ring", words, json!({ "let_go_events": let_go })))
+    if gone > 0 {
+        words += &format!("; nothing was kept of {} processes that had ended", thousands(gone));
+    }
+    (let_go > 0).then(|| Item::fact("ring", words, json!({ "let_go_events": let_go, "gone_processes": gone })))
 }
 
 fn switched(opened: &OpenedSession) -> Option<Item> {

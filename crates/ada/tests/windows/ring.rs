@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use ada_event::{EventKind, ProcessId};
 use ada_format::atf::{Manifest, Payload, Session, X86Call};
@@ -49,6 +50,34 @@ fn the_newest_part_is_kept_and_what_was_let_go_is_said() {
     // The end is there, whole: the loop's return, and main's.
     assert_eq!(traced.recorded.counts("main").returns, 1);
     assert_eq!(traced.recorded.counts("main").calls, 0);
+}
+
+/// Each has some events, and a folder whose files take a block each.
+#[test]
+fn thousands_of_processes_take_no_more_room_than_a_ring_has() {
+    const PROCESSES: u64 = 1500;
+    let tracing = Tracing::of(Path::new("/bin/sh")).argument("-c");
+    let traced =
+        tracing.argument(format!("for i in $(seq {PROCESSES}); do (:); done")).option(&["--ring", "8M"]).check_output();
+    let session = Session::open(traced.recorded.path()).unwrap();
+    assert!(session.findings().is_empty(), "{:?}", session.findings());
+    let manifests: Vec<&Manifest> = session.processes().iter().map(|it| it.manifest.as_ref().unwrap()).collect();
+    let rings = || manifests.iter().filter_map(|it| it.ring.as_ref());
+    let gone: u64 = rings().map(|ring| ring.gone_processes).sum();
+    let is_first = |manifest: &&&Manifest| manifest.parent_pid.is_none();
+    let first = manifests.iter().find(is_first).unwrap();
+    assert!(gone > PROCESSES / 2 && first.ring.as_ref().unwrap().gone_processes == gone, "{gone}");
+    // The shell, and perhaps `seq`.
+    let all = gone + manifests.len() as u64;
+    assert!((PROCESSES + 1..=PROCESSES + 2).contains(&all), "{all}");
+    assert!(manifests.len() as u64 * (16 << 10) <= LIMIT, "{}", manifests.len());
+    // Every event is kept, or was let go, with its process or without.
+    let kept: u64 = session.threads().map(|thread| thread.event_count()).sum();
+    let let_go: u64 = rings().map(|ring| ring.let_go_events + ring.gone_events).sum();
+    assert_eq!(first.lanes["index"].written, kept + let_go);
+    let listed = Command::new("du").arg("-sk").arg(traced.recorded.path()).output().unwrap();
+    let kilobytes: u64 = text(&listed.stdout).split_whitespace().next().unwrap().parse().unwrap();
+    assert!(kilobytes << 10 <= LIMIT * 5 / 4, "{kilobytes}");
 }
 
 /// The first program is long gone when the second has ended.

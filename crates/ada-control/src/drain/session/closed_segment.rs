@@ -1,6 +1,5 @@
 //! A segment that nobody writes to any more.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use ada_event::ProcessId;
@@ -26,9 +25,4 @@ pub(super) fn threads_of(session: &Session) -> Vec<(ProcessId, &ThreadTrace, usi
 pub(crate) fn store_of(segments: &[PathBuf]) -> Store {
     let stores = segments.iter().find_map(|path| open(path).ok()?.threads().next().map(ThreadTrace::store));
     stores.unwrap_or_default()
-}
-
-/// Deletes a segment.
-pub(super) fn delete(path: &Path) -> Result<(), ControlError> {
-    fs::remove_dir_all(path).map_err(|error| ControlError::Session(format!("{}: {error}", path.display())))
 }

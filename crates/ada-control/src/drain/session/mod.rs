@@ -11,8 +11,10 @@ mod orphaned_ring;
 mod segments;
 mod session_files;
 mod snapshot_requests;
+mod sweeper;
 
 pub(crate) use closed_segment::store_of;
 pub use orphaned_ring::save_orphaned_ring;
+pub(crate) use segments::Gone;
 pub(crate) use session_files::SessionFiles;
 pub(crate) use snapshot_requests::{Parts, SnapshotRequests};

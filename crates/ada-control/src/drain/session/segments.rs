@@ -1,7 +1,7 @@
 //! The segments of a ring on disk, oldest first.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,15 @@ use ada_event::{ProcessId, TraceNanos};
 use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
 use ada_format::private::create_folders;
 
-use super::closed_segment::delete;
+use super::sweeper::Sweeper;
 use crate::arch::platform::PLATFORM;
 use crate::error::ControlError;
 
 /// Into how many segments the room is divided: so much, at most, is let go at once.
 const PARTS: u64 = 8;
+
+/// What a process takes of the disk beside its events: a folder, and some files of a block each.
+const PROCESS_BYTES: u64 = 16 << 10;
 
 /// The segments of a recording, the newest of which is being written.
 pub(crate) struct Segments {
@@ -31,6 +34,18 @@ pub(crate) struct Segments {
     let_go: HashMap<ProcessId, RingFigures>,
     /// One thread of each process of which something was let go.
     let_go_threads: HashMap<ProcessId, ThreadEntry>,
+    /// How many closed segments have something of a process.
+    parts: HashMap<ProcessId, usize>,
+    /// Processes of which all was let go and that had ended.
+    gone: Gone,
+    sweeper: Sweeper,
+}
+
+/// Processes of which nothing is left, and their events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Gone {
+    pub(crate) processes: u64,
+    pub(crate) events: u64,
 }
 
 struct Segment {
@@ -62,6 +77,9 @@ impl Segments {
             open_bytes: 0,
             let_go: HashMap::new(),
             let_go_threads: HashMap::new(),
+            parts: HashMap::new(),
+            gone: Gone::default(),
+            sweeper: Sweeper::new(),
         }
     }
 
@@ -80,6 +98,7 @@ impl Segments {
                 let mut process = SessionWriter::join(path, pid, PLATFORM, SyncPolicy::Never)?;
                 process.set_store(self.store);
                 process.save_manifest()?;
+                self.open_bytes += PROCESS_BYTES;
                 Ok(new.insert(process))
             }
         }
@@ -121,6 +140,7 @@ impl Segments {
                         .min_by_key(|thread| (thread.id != pid.first_thread(), thread.id))
                         .cloned(),
                 });
+                *self.parts.entry(pid).or_default() += 1;
                 process.finish()?;
             }
             self.closed.push_back(segment);
@@ -132,12 +152,20 @@ impl Segments {
         {
             self.let_go(&oldest);
             kept_from = oldest.processes.iter().map(|part| part.end).max();
-            delete(&oldest.path)?;
+            self.sweeper.delete(oldest.path)?;
         }
         Ok(kept_from)
     }
 
     fn let_go(&mut self, segment: &Segment) {
+        for part in &segment.processes {
+            if let Entry::Occupied(mut parts) = self.parts.entry(part.pid) {
+                *parts.get_mut() -= 1;
+                if *parts.get() == 0 {
+                    parts.remove();
+                }
+            }
+        }
         for part in segment.processes.iter().filter(|part| part.events > 0) {
             let figures = self.let_go.entry(part.pid).or_default();
             figures.let_go_events += part.events;
@@ -150,6 +178,38 @@ impl Segments {
                 self.let_go_threads.insert(part.pid, thread.clone());
             }
         }
+    }
+
+    /// The processes that have ended and of which all was let go, and that there is no room for either, the oldest.
+    pub(crate) fn too_many(&self, has_ended: impl Fn(ProcessId) -> bool) -> HashSet<ProcessId> {
+        let is_over = |pid| !self.parts.contains_key(&pid) && !self.open.contains_key(&pid) && has_ended(pid);
+        let over = self.let_go.iter().filter(|(pid, _)| is_over(**pid));
+        let mut over: Vec<_> = over.map(|(pid, figures)| (figures.let_go_end_ns, *pid)).collect();
+        over.sort_unstable();
+        let room = self.limit / PARTS / PROCESS_BYTES;
+        over.truncate(over.len().saturating_sub(room as usize));
+        over.into_iter().map(|(_, pid)| pid).collect()
+    }
+
+    /// Has nothing more to say of a process that has ended, whose folder goes too, if it has one.
+    pub(crate) fn forget(&mut self, pid: ProcessId, folder: Option<PathBuf>) -> Result<(), ControlError> {
+        let figures = self.let_go.remove(&pid).unwrap_or_default();
+        self.let_go_threads.remove(&pid);
+        self.gone.processes += 1;
+        self.gone.events += figures.let_go_events;
+        folder.map_or(Ok(()), |folder| self.sweeper.delete(folder))
+    }
+
+    /// The processes that were forgotten.
+    pub(crate) fn gone(&self) -> Gone {
+        self.gone
+    }
+
+    /// Waits until all that was let go is deleted, and deletes what is left of the ring.
+    pub(crate) fn finish(self) -> Result<(), ControlError> {
+        let finished = self.sweeper.finish();
+        let _ = fs::remove_dir_all(self.folder);
+        finished
     }
 
     /// What was let go of a process.

@@ -11,7 +11,8 @@ use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry
 
 use super::closed_segment;
 use super::disk_room::DiskRoom;
-use super::segments::Segments;
+use super::segments::{Gone, Segments};
+use super::sweeper::Sweeper;
 use crate::arch::platform::PLATFORM;
 use crate::error::ControlError;
 
@@ -44,6 +45,10 @@ pub(crate) struct SessionFiles {
     ids: HashMap<(ProcessId, ThreadId), ThreadId>,
     /// Where the threads are written if only the newest part is kept.
     ring: Option<Segments>,
+    /// Processes that have ended, and of which a ring has kept nothing.
+    forgotten: HashSet<ProcessId>,
+    /// How many threads those had.
+    forgotten_threads: usize,
     room: DiskRoom,
     /// Bytes of threads that have ended, about.
     finished_bytes: u64,
@@ -66,6 +71,8 @@ impl SessionFiles {
             taken: HashSet::new(),
             ids: HashMap::new(),
             ring: None,
+            forgotten: HashSet::new(),
+            forgotten_threads: 0,
         })
     }
 
@@ -84,7 +91,17 @@ impl SessionFiles {
         self.ring.iter().flat_map(|ring| self.pids().map(|pid| (pid, ring.figures(pid)))).collect()
     }
 
-    /// All processes that there are or were.
+    /// The processes that a ring has forgotten.
+    pub(crate) fn gone(&self) -> Gone {
+        self.ring.as_ref().map(Segments::gone).unwrap_or_default()
+    }
+
+    /// Whether a process has ended and nothing of it was kept.
+    pub(crate) fn is_forgotten(&self, pid: ProcessId) -> bool {
+        self.forgotten.contains(&pid)
+    }
+
+    /// All processes that there are or were, but for those that are forgotten.
     pub(crate) fn pids(&self) -> impl Iterator<Item = ProcessId> {
         let mut pids: Vec<ProcessId> =
             self.processes.keys().copied().chain(self.generations.keys().map(|(pid, _)| *pid)).collect();
@@ -127,6 +144,8 @@ impl SessionFiles {
     pub(crate) fn thread(&mut self, pid: ProcessId, tid: ThreadId) -> Result<&mut ThreadWriter, ControlError> {
         if !self.threads.contains_key(&(pid, tid)) {
             let id = *self.ids.entry((pid, tid)).or_insert_with(|| {
+                // Another may have the number of one that is forgotten.
+                self.forgotten.remove(&pid);
                 let generation = self.generations.entry((pid, tid)).or_default();
                 // An id that a target made up may have more bits, and there may be more generations than bits for them.
                 loop {
@@ -201,7 +220,29 @@ impl SessionFiles {
         for ((pid, _), writer) in self.threads.drain() {
             ring.finish_thread(pid, writer)?;
         }
-        ring.turn()
+        let kept_from = ring.turn()?;
+        self.forget_ended()?;
+        Ok(kept_from)
+    }
+
+    /// Forgets processes that have ended and of which all was let go, where there are many: a ring has its size.
+    fn forget_ended(&mut self) -> Result<(), ControlError> {
+        let Some(ring) = &mut self.ring else { return Ok(()) };
+        let living: HashSet<ProcessId> = self.ids.keys().map(|(pid, _)| *pid).collect();
+        let ended = ring.too_many(|pid| pid != self.first.0 && !living.contains(&pid));
+        if ended.is_empty() {
+            return Ok(());
+        }
+        for pid in &ended {
+            let folder = self.processes.remove(pid).map(|process| process.process_path().to_owned());
+            ring.forget(*pid, folder)?;
+        }
+        self.generations.retain(|(pid, _), _| !ended.contains(pid));
+        let threads = self.taken.len();
+        self.taken.retain(|(pid, _)| !ended.contains(pid));
+        self.forgotten_threads += threads - self.taken.len();
+        self.forgotten.extend(ended);
+        Ok(())
     }
 
     /// A thread's files by its number in the session, for joining segments.
@@ -238,6 +279,7 @@ impl SessionFiles {
 
     /// Appends segments, oldest first, and deletes each if `is_moving`.
     pub(crate) fn join(&mut self, segments: &[PathBuf], is_moving: bool) -> Result<(), ControlError> {
+        let sweeper = Sweeper::new();
         // The files of a thread can be finished with the last segment that has it.
         let mut last: HashMap<(ProcessId, ThreadId), usize> = HashMap::new();
         for (number, path) in segments.iter().enumerate() {
@@ -267,10 +309,10 @@ impl SessionFiles {
                 self.threads.values_mut().try_for_each(ThreadWriter::settle)?;
                 self.flush()?;
                 drop(session);
-                closed_segment::delete(path)?;
+                sweeper.delete(path.clone())?;
             }
         }
-        Ok(())
+        sweeper.finish()
     }
 
     /// What is kept, once nothing more comes: the segments become the session.
@@ -281,8 +323,7 @@ impl SessionFiles {
         let let_go = ring.let_go_threads();
         let_go.keys().try_for_each(|pid| self.process(*pid).map(drop))?;
         self.name_let_go(&let_go)?;
-        let _ = std::fs::remove_dir_all(ring.folder());
-        Ok(())
+        ring.finish()
     }
 
     /// Hands everything to the operating system, except for threads that may end soon.
@@ -301,11 +342,11 @@ impl SessionFiles {
     }
 
     pub(crate) fn process_count(&self) -> usize {
-        self.pids().count()
+        self.pids().count() + self.forgotten.len()
     }
 
     pub(crate) fn thread_count(&self) -> usize {
-        self.taken.len()
+        self.taken.len() + self.forgotten_threads
     }
 
     /// Finishes all files, those of other threads and processes also where some fail; `complete` fills in each process's

@@ -125,6 +125,10 @@ pub struct Manifest {
     pub extra: Map<String, Value>,
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -219,6 +223,12 @@ pub struct RingFigures {
     /// When the last of them happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub let_go_end_ns: Option<TraceNanos>,
+    /// In the first process's manifest: how many processes had ended, and nothing of them was kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gone_processes: u64,
+    /// How many events these had.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gone_events: u64,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
