@@ -33,7 +33,8 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     Ok(found)
 }
 
-/// What is not just how programs are: tail calls, and calls that are open when a program exits.
+/// What is not just how programs are (tail calls, and calls that are open when a program exits), or recordings: calls that began
+/// before an attach, before what a ring has kept, or before the fork that made the process.
 fn worth(status: Status, reason: Reason) -> Option<(f64, &'static str)> {
     match (status, reason) {
         (_, Reason::Timeout) => Some((35.0, "They took longer than the analysis's timeout.")),
@@ -46,7 +47,6 @@ fn worth(status: Status, reason: Reason) -> Option<(f64, &'static str)> {
         (Status::Unmatched, Reason::Dropped) => {
             Some((30.0, "Their other half was lost to counted drops: times around them are not to be trusted."))
         }
-        (Status::Unmatched, Reason::AttachedMidway) => Some((5.0, "They began before the recording did.")),
         (Status::Unmatched, Reason::None) => Some((8.0, "One of their two ends is missing, and nothing explains it.")),
         (Status::Canceled, _) => Some((12.0, "Their thread was cancelled.")),
         _ => None,
