@@ -59,8 +59,8 @@ pub use priorities::{SeenPriority, append_priorities, parse_priorities, read_pri
 pub use recording::{DetailWriter, IndexWriter, SessionWriter, SyncPolicy, ThreadWriter};
 pub use schedule::{append_schedule, parse_schedule, read_schedule, trim_schedule};
 pub use session::{
-    Events, Finding, HeldRecord, HeldRecords, PieceReader, Problem, Process, Session, ThreadDetail, ThreadEvents,
-    ThreadTrace,
+    Events, Finding, FunctionList, HeldRecord, HeldRecords, PieceReader, Problem, Process, Session, ThreadDetail,
+    ThreadEvents, ThreadTrace,
 };
 pub use shared_memory::{SeenMemory, append_shared_memory, parse_shared_memory, read_shared_memory};
 pub use store::Store;

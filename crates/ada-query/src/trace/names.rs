@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use ada_event::{FunctionId, ImageOffset, ModuleId, RuntimeAddr};
-use ada_format::atf::{FunctionRow, Process, functions_file, read_functions};
+use ada_format::atf::{FunctionList, FunctionRow, Process};
 
 /// What a process's function lists say.
 #[derive(Default)]
@@ -18,7 +19,7 @@ struct Module {
     build_id: Option<Vec<u8>>,
     /// What the loader added to each address, of each copy of it.
     load_bases: Vec<u64>,
-    functions: Vec<FunctionRow>,
+    functions: Arc<FunctionList>,
 }
 
 /// A piece of code by its file, which is known by its build-id.
@@ -36,14 +37,12 @@ impl Names {
     pub fn of(process: &Process) -> Self {
         let modules = process.manifest.iter().flat_map(|manifest| &manifest.modules).map(|module| {
             let file_name = Path::new(&module.path).file_name().map(|name| name.to_string_lossy().into_owned());
-            let text = std::fs::read_to_string(process.path.join(functions_file(module.module_id))).unwrap_or_default();
-            let functions = read_functions(&text).unwrap_or_default();
             let found = Module {
                 file_name: file_name.unwrap_or_default(),
                 path: module.path.clone(),
                 build_id: module.build_id.as_ref().map(|id| id.0.clone()),
                 load_bases: module.load_base.iter().chain(&module.other_load_bases).map(|base| base.0).collect(),
-                functions,
+                functions: process.functions(module.module_id),
             };
             (module.module_id, found)
         });
@@ -52,7 +51,7 @@ impl Names {
 
     /// Whether no function has a name.
     pub fn is_empty(&self) -> bool {
-        self.modules.values().all(|module| module.functions.is_empty())
+        self.modules.values().all(|module| module.functions.rows().is_empty())
     }
 
     /// `function` as people know it: its demangled name, or its module and offset, or its id.
@@ -63,7 +62,7 @@ impl Names {
     /// The demangled name, or the module and offset; nothing of a function that no list has.
     pub fn known_name(&self, function: FunctionId) -> Option<String> {
         let module = self.modules.get(&function.module())?;
-        let row = module.functions.get(function.symbol_index() as usize)?;
+        let row = module.functions.rows().get(function.symbol_index() as usize)?;
         Some(match row.name.as_str() {
             "" => format!("{}{}", module.file_name, row.offset),
             // A name can have any character, and a line of a list must stay one.
@@ -79,31 +78,31 @@ impl Names {
 
     /// All functions.
     pub fn rows(&self) -> impl Iterator<Item = &FunctionRow> {
-        self.modules.values().flat_map(|module| &module.functions)
+        self.modules.values().flat_map(|module| module.functions.rows())
     }
 
     /// All functions with their ids.
     pub fn all(&self) -> impl Iterator<Item = (FunctionId, &FunctionRow)> {
         self.modules.iter().flat_map(|(&id, module)| {
-            module.functions.iter().zip(0..).map(move |(row, index)| (FunctionId::new(id, index), row))
+            module.functions.rows().iter().zip(0..).map(move |(row, index)| (FunctionId::new(id, index), row))
         })
     }
 
     /// A module's functions in the order of their symbol indexes.
     pub fn functions(&self, module: ModuleId) -> &[FunctionRow] {
-        self.modules.get(&module).map_or(&[], |it| &it.functions)
+        self.modules.get(&module).map_or(&[], |it| it.functions.rows())
     }
 
     /// The name as the linker saw it.
     pub fn raw(&self, function: FunctionId) -> Option<&str> {
-        let functions = &self.modules.get(&function.module())?.functions;
+        let functions = self.modules.get(&function.module())?.functions.rows();
         functions.get(function.symbol_index() as usize).map(|row| row.name.as_str())
     }
 
     /// A function's first instruction; nothing where its file has no build-id.
     pub fn code(&self, function: FunctionId) -> Option<Code<'_>> {
         let module = self.modules.get(&function.module())?;
-        module.code(module.functions.get(function.symbol_index() as usize)?.offset)
+        module.code(module.functions.rows().get(function.symbol_index() as usize)?.offset)
     }
 
     /// The function that an address lies in, and the code there.
@@ -113,7 +112,7 @@ impl Names {
             let offset = ImageOffset(address.0.checked_sub(*base)?);
             let is_here =
                 |row: &FunctionRow| offset.0.checked_sub(row.offset.0).is_some_and(|within| within < row.size);
-            let index = module.functions.iter().position(is_here)?;
+            let index = module.functions.rows().iter().position(is_here)?;
             Some((FunctionId::new(id, index as u32), module.code(offset)))
         })
     }

@@ -1,7 +1,7 @@
 //! What a session's files say of a process's functions.
 
 use ada_event::{EventKind, EventSeq, FunctionId};
-use ada_format::atf::{FunctionRow, Module, Process, functions_file, read_functions};
+use ada_format::atf::{FunctionRow, Module, Process, functions_file};
 
 use super::process_trace::ProcessTrace;
 use super::runtime_names::{is_loader, is_runtime_library, is_runtime_name};
@@ -19,14 +19,16 @@ pub fn function_traits(process: &Process, beside: &[Process]) -> FunctionTraits 
     let with_lists = std::iter::once(process).chain(beside).find(|it| has_lists(it)).unwrap_or(process);
     let mut traits = FunctionTraits::default();
     for module in with_lists.manifest.iter().flat_map(|manifest| &manifest.modules) {
-        let text = std::fs::read_to_string(with_lists.path.join(functions_file(module.module_id))).unwrap_or_default();
-        let rows = read_functions(&text).unwrap_or_default();
-        let is_library = is_runtime_library(&module.path);
-        if rows.iter().any(|row| row.name == GOROUTINE_SWITCH) {
+        let list = with_lists.functions(module.module_id);
+        let meanings = list.made(Meanings::of);
+        if meanings.is_go {
             traits.set_moves_stacks();
             module.go_version.iter().for_each(|version| traits.set_go_version(version));
         }
-        traits.add_module(module.module_id, rows.iter().map(|row| function_trait(module, row, is_library)).collect());
+        let about = AboutModule { is_library: is_runtime_library(&module.path), is_loader: is_loader(&module.path) };
+        let functions = list.rows().iter().zip(&meanings.names);
+        let functions = functions.map(|(row, meaning)| function_trait(module, row, *meaning, about));
+        traits.add_module(module.module_id, functions.collect());
     }
     for module in process.manifest.iter().flat_map(|manifest| &manifest.modules) {
         let copies =
@@ -56,10 +58,42 @@ fn has_lists(process: &Process) -> bool {
     modules.into_iter().any(|module| process.path.join(functions_file(module.module_id)).is_file())
 }
 
-fn function_trait(module: &Module, row: &FunctionRow, is_library: bool) -> FunctionTrait {
-    let role = match Role::of(&row.name) {
+/// What the names of a list mean.
+struct Meanings {
+    names: Vec<Meaning>,
+    /// It is a program of Go.
+    is_go: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Meaning {
+    role: Role,
+    go_part: GoPart,
+    is_runtime: bool,
+}
+
+impl Meanings {
+    fn of(rows: &[FunctionRow]) -> Self {
+        let meaning = |row: &FunctionRow| Meaning {
+            role: Role::of(&row.name),
+            go_part: GoPart::of(&row.name),
+            is_runtime: is_runtime_name(&row.name),
+        };
+        Self { names: rows.iter().map(meaning).collect(), is_go: rows.iter().any(|row| row.name == GOROUTINE_SWITCH) }
+    }
+}
+
+/// What a function has of its module.
+#[derive(Clone, Copy)]
+struct AboutModule {
+    is_library: bool,
+    is_loader: bool,
+}
+
+fn function_trait(module: &Module, row: &FunctionRow, meaning: Meaning, about: AboutModule) -> FunctionTrait {
+    let role = match meaning.role {
         // Most of its functions have no names, and few are called by programs.
-        Role::Plain if is_loader(&module.path) => Role::LazyBinding,
+        Role::Plain if about.is_loader => Role::LazyBinding,
         role => role,
     };
     FunctionTrait {
@@ -67,9 +101,9 @@ fn function_trait(module: &Module, row: &FunctionRow, is_library: bool) -> Funct
         is_unnamed: row.name.is_empty(),
         is_entry_only: row.verdict == "entry_only",
         is_skipped: row.verdict == "skipped",
-        is_library,
-        go_part: GoPart::of(&row.name),
-        is_runtime: is_library || is_runtime_name(&row.name),
+        is_library: about.is_library,
+        go_part: meaning.go_part,
+        is_runtime: about.is_library || meaning.is_runtime,
         address: module.load_base.map(|base| row.offset.at_bias(base.0)),
     }
 }

@@ -7,6 +7,7 @@ use ada_span::Outcome;
 use serde_json::{Value, json};
 
 use super::item::Item;
+use super::process_lines::{self, RanProcess};
 use super::recording;
 use crate::analysis::{OpenedSession, counted, nanoseconds, thousands};
 
@@ -16,7 +17,7 @@ pub(super) fn gather(opened: &OpenedSession, order: &[usize]) -> Vec<Item> {
     let path = opened.session().path().display().to_string();
     items.push(Item::fact("session", path.clone(), path.into()));
     let (mut found, mut hooked, mut drops) = (0_u64, 0_u64, BTreeMap::<String, u64>::new());
-    let mut seen = HashSet::new();
+    let (mut ran, mut limits, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
     for process in order.iter().map(|number| &opened.processes()[*number]) {
         let Some(manifest) = &opened.recorded(process).manifest else { continue };
         let command = manifest.command_line.join(" ");
@@ -29,13 +30,7 @@ pub(super) fn gather(opened: &OpenedSession, order: &[usize]) -> Vec<Item> {
             None if manifest.finished == Some(false) => "the recording was cut short".to_owned(),
             None => "still running when the recording ended".to_owned(),
         };
-        let pid = process.pid;
-        let by = manifest.parent_pid.map_or_else(String::new, |parent| format!(", started by {parent}"));
-        let words = match command.is_empty() {
-            true => format!("pid {pid}{by}: {end}"),
-            false => format!("{} (pid {pid}{by}): {end}", one_line(&command)),
-        };
-        items.push(Item::fact("process", words, json!({ "command": command, "pid": pid.0, "end": end })));
+        ran.push(RanProcess { command, pid: process.pid, parent: manifest.parent_pid, end });
         // A fork's child has its parent's images.
         let new = manifest.modules.iter().filter(|module| seen.insert(&module.path));
         for coverage in new.filter_map(|module| module.coverage.as_ref()) {
@@ -49,11 +44,12 @@ pub(super) fn gather(opened: &OpenedSession, order: &[usize]) -> Vec<Item> {
         }
         for limit in &manifest.limits {
             let words = limit.as_str().map_or_else(|| limit.to_string(), str::to_owned);
-            items.push(Item::fact("limit", words, json!([limit])));
+            limits.push(Item::fact("limit", words, json!([limit])));
         }
     }
-    merge_processes(&mut items);
-    merge_limits(&mut items);
+    items.extend(process_lines::lines(&ran));
+    merge_limits(&mut limits);
+    items.extend(limits);
     let threads = || opened.processes().iter().flat_map(|process| &process.tables.meta().threads);
     let duration = opened.end().since(opened.start());
     let events: u64 = threads().map(|thread| thread.facts.events).sum();
@@ -101,29 +97,12 @@ pub(super) fn gather(opened: &OpenedSession, order: &[usize]) -> Vec<Item> {
     items
 }
 
-/// A command in one line that a screen has room for.
-fn one_line(command: &str) -> String {
-    const LONGEST: usize = 120;
-    let line: String = command.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "?");
-    match line.char_indices().nth(LONGEST) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
+/// JSON has one list of limits.
+fn merge_limits(limits: &mut [Item]) {
+    let all = limits.iter().flat_map(|item| item.json.as_array().cloned().unwrap_or_default()).collect();
+    if let Some(last) = limits.last_mut() {
+        last.json = all;
     }
-}
-
-/// JSON has one `process` object, or a list where there are several.
-fn merge_processes(items: &mut [Item]) {
-    let all: Vec<Value> = items.iter().filter(|item| item.name == "process").map(|item| item.json.clone()).collect();
-    if all.len() > 1 {
-        items.iter_mut().filter(|item| item.name == "process").for_each(|item| item.json = all.clone().into());
-    }
-}
-
-/// The same for limits, which are always a list.
-fn merge_limits(items: &mut [Item]) {
-    let limits = items.iter().filter(|item| item.name == "limit");
-    let all: Vec<Value> = limits.flat_map(|item| item.json.as_array().cloned().unwrap_or_default()).collect();
-    items.iter_mut().filter(|item| item.name == "limit").for_each(|item| item.json = all.clone().into());
 }
 
 /// Logical spans by runtime and outcome.

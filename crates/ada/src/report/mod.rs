@@ -5,6 +5,7 @@ mod findings;
 mod imbalances;
 mod item;
 mod oddities;
+mod process_lines;
 mod recording;
 mod threads;
 

@@ -69,7 +69,7 @@ pub(super) fn open_process(
         compare(&path, manifest, &folders, &bundled, findings);
     }
     let pid = pid.or(manifest.as_ref().and_then(|manifest| manifest.pid));
-    Ok(Process { path, pid, manifest, threads, bundle })
+    Ok(Process { path, pid, manifest, threads, bundle, lists: Arc::clone(&caches.lists) })
 }
 
 /// Opens the threads of a bundle, and notes of each whether it has detail.

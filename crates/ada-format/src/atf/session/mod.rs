@@ -4,6 +4,7 @@ mod block_cache;
 mod detail;
 mod finding;
 mod folder;
+mod function_lists;
 mod index;
 mod pieces;
 mod thread;
@@ -11,6 +12,7 @@ mod verify;
 
 pub use detail::{HeldRecord, HeldRecords, ThreadDetail};
 pub use finding::{Finding, Problem};
+pub use function_lists::FunctionList;
 pub use index::{Events, ThreadEvents};
 pub use pieces::PieceReader;
 pub use thread::ThreadTrace;
@@ -18,12 +20,13 @@ pub use thread::ThreadTrace;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ada_event::ProcessId;
+use ada_event::{ModuleId, ProcessId};
 
 use folder::numbered_folders;
+use function_lists::FunctionLists;
 
 use super::bundle::BUNDLE_FILE;
-use super::{EventChunks, Manifest, Merge, SessionError};
+use super::{EventChunks, Manifest, Merge, SessionError, functions_file};
 
 /// A session, open for reading. Its files are mapped, so it costs little memory whatever its size.
 #[derive(Debug)]
@@ -46,9 +49,15 @@ pub struct Process {
     pub threads: Vec<ThreadTrace>,
     /// The file that small threads share.
     bundle: Option<Arc<Path>>,
+    lists: Arc<FunctionLists>,
 }
 
 impl Process {
+    /// The functions of a module; none where their list cannot be read.
+    pub fn functions(&self, module: ModuleId) -> Arc<FunctionList> {
+        self.lists.get(&self.path.join(functions_file(module)))
+    }
+
     /// The files that hold its threads.
     pub fn thread_files(&self) -> impl Iterator<Item = &Path> {
         self.threads.iter().flat_map(ThreadTrace::files).chain(self.bundle.as_deref())

@@ -9,6 +9,7 @@ use ada_event::{Event, ThreadId};
 use super::block_cache::BlockCache;
 use super::detail::{DetailFile, ThreadDetail};
 use super::finding::FileFindings;
+use super::function_lists::FunctionLists;
 use super::index::{EventBlock, IndexFile, ThreadEvents};
 use super::{Finding, Problem};
 use crate::atf::bundle::{BundledThread, Member};
@@ -17,11 +18,12 @@ use crate::atf::map::Mapping;
 use crate::atf::packed::DetailBlock;
 use crate::atf::{AtfError, Damage, EventChunks, EventVisitor, Store};
 
-/// What random access keeps of packed files, for all threads of a session.
+/// What is kept for all threads of a session: by random access of packed files, and of the lists of functions.
 #[derive(Debug, Default)]
 pub(super) struct Caches {
     events: Arc<BlockCache<EventBlock>>,
     records: Arc<BlockCache<DetailBlock>>,
+    pub(super) lists: Arc<FunctionLists>,
 }
 
 /// A thread's files, mapped. Which form they have is their own affair: all is read in the same way.
