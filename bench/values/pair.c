@@ -7,12 +7,17 @@
 
 #define KEPT __attribute__((noipa))
 
-enum { ROUNDS = 301, WARMING = 50, CALLS = 200, KINDS = 7 };
+// The number of kinds is prime, so that each has a turn in each round.
+enum { ROUNDS = 301, WARMING = 50, CALLS = 200, KINDS = 11 };
 
 KEPT int nothing(void) { return 1; }
 KEPT int integers(int a, long b) { return a + (int)b; }
 KEPT int text(const char *text) { return text != NULL; }
 KEPT double real(double a) { return 2 * a + 1; }
+KEPT const char *label(int a) { return a < 0 ? "below" : "a text that has thirty-two bytes"; }
+KEPT double both(const char *text, double a) { return text == NULL ? 0 : a; }
+struct place { long line; int column; };
+KEPT int at(const struct place *place) { return place != NULL; }
 
 static int compare(const void *one, const void *other) {
     uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
@@ -22,7 +27,10 @@ static int compare(const void *one, const void *other) {
 int main(void) {
     static uint64_t took[KINDS][ROUNDS];
     const char *names[] = {"two rdtsc", "no values", "two integers", "32 bytes, constant", "32 bytes, stack", "32 bytes, heap",
-                           "a double"};
+                           "a double", "a text as result", "a structure, stack", "a structure, heap",
+                           "double and constant"};
+    struct place local = {7, 8}, *place = malloc(sizeof *place);
+    *place = local;
     const char *constant = "a text that has thirty-two bytes";
     char stack[40], *heap = strdup(constant);
     strcpy(stack, constant);
@@ -43,7 +51,11 @@ int main(void) {
                 case 3: text(constant); break;
                 case 4: text(stack); break;
                 case 5: text(heap); break;
-                default: real(i);
+                case 6: real(i); break;
+                case 7: label(i); break;
+                case 8: at(&local); break;
+                case 9: at(place); break;
+                default: both(constant, i);
                 }
             }
             took[kind][round] = __rdtsc() - begun;
@@ -55,6 +67,6 @@ int main(void) {
         printf("%-20s median %7.1f ticks, %5.2f x; best tenth %7.1f ticks, %5.2f x\n", names[kind], (double)median / CALLS,
                (double)median / took[0][ROUNDS / 2], (double)best / CALLS, (double)best / took[0][ROUNDS / 10]);
     }
-    free(heap);
+    free(heap), free(place);
     return 0;
 }

@@ -29,8 +29,9 @@ fn main() {
 
 /// Everything that decides what a plan is, or how it is stored: a change to any of it makes stored plans stale.
 fn planner(crates: &Path) -> u64 {
-    let mut files = vec![crates.join("../Cargo.lock"), crates.join("ada-control/src/plan/image_plan.rs")];
-    for folder in ["ada-image/src", "ada-patch/src", "ada-control/src/plan/plan_cache"] {
+    let mut files = vec![crates.join("../Cargo.lock")];
+    files.extend(["image_plan.rs", "declared.rs"].map(|file| crates.join("ada-control/src/plan").join(file)));
+    for folder in ["ada-image/src", "ada-patch/src", "ada-value/src", "ada-control/src/plan/plan_cache"] {
         add_files(&crates.join(folder), &mut files);
     }
     files.sort();

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +28,8 @@ struct point { double x, y; };
 struct mixed { double x; int n; };
 struct big { long words[5]; };
 struct person { const char *name; int age; struct person *friend; char tag[4]; enum colour favourite; struct pair at; };
+// So small that it would be passed in registers, and leads to itself.
+struct list { struct list *next; int value; };
 typedef const char *name_t;
 static volatile int touched;
 
@@ -41,6 +44,7 @@ KEPT void *keep(void *p) { OPAQUE(p); return p; }
 KEPT long many(int a, int b, int c, int d, int e, int f, int g, long h) { OPAQUE(a); return a + b + c + d + e + f + g + h; }
 KEPT double scale(double x, int by) { OPAQUE(by); return x * by; }
 KEPT float half(float x, int n, double y) { OPAQUE(n); return x / 2 + 0 * (float)y; }
+KEPT double mean(double a, double b, const char *unit, double c, float d) { OPAQUE(unit); return (a + b + c + d) / 4; }
 KEPT __int128 widen(__int128 a, unsigned long b) { OPAQUE(b); return a * b; }
 KEPT long take_pair(struct pair p, int after) { OPAQUE(after); return p.first + p.second + after; }
 KEPT long take_point(struct point p, int after) { OPAQUE(after); return (long)(p.x + p.y) + after; }
@@ -49,6 +53,7 @@ KEPT long take_big(struct big b, int after) { OPAQUE(after); return b.words[4] +
 KEPT struct big make_big(int seed) { struct big b = {{seed, 2, 3, 4, 5}}; OPAQUE(seed); return b; }
 KEPT struct point make_point(double x, double y) { struct point p = {x, y}; __asm__ volatile("" ::: "memory"); return p; }
 KEPT int age(const struct person *who) { OPAQUE(who); return who > (struct person *)4096 ? who->age : -1; }
+KEPT int first(const struct list *list) { OPAQUE(list); return list->value; }
 KEPT int look_away(int unused, int n) { (void)unused; OPAQUE(n); return n + 1; }
 KEPT int apply(int (*function)(int, long), int x) { OPAQUE(x); return function(x, 1); }
 KEPT long long_double(int before, long double x, int after) { OPAQUE(after); return before + (long)x + after; }
@@ -102,6 +107,21 @@ int main(int argc, char **argv) {
     expect("scale(2.5, 4) = 10.0");
     half(0.5f, 7, -2.0);
     expect("half(0.5, 7, -2.0) = 0.25");
+    mean(1, 2, "m", 3, 4);
+    expect("mean(1.0, 2.0, \"m\", 3.0, 4.0) = 2.5");
+    // Nobody but the kernel says whether it is there.
+    char *heap = strdup("on the heap"), *edge = (char *)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 4091;
+    if (heap == NULL || munmap(edge + 5, 4096) != 0)
+        return 3;
+    strcpy(edge, "edge");
+    greet(heap);
+    expect("greet(\"on the heap\") = \"on the heap\"");
+    greet(edge);
+    expect("greet(\"edge\") = \"edge\"");
+    mean(0.5, 0, heap, -0.5, 8);
+    expect("mean(0.5, 0.0, \"on the heap\", -0.5, 8.0) = 2.0");
+    mean(0.5, 0, edge, -0.5, 8);
+    expect("mean(0.5, 0.0, \"edge\", -0.5, 8.0) = 2.0");
     widen(-5, 1ull << 63);
     expect("widen(-5, 9223372036854775808) = -46116860184273879040");
     expect("take_pair({first: 1, second: 2}, 7) = %ld", take_pair((struct pair){1, 2}, 7));
@@ -115,8 +135,15 @@ int main(int argc, char **argv) {
     struct person ada = {"Ada", 36, NULL, "abc", GREEN, {3, 4}}, charles = {(const char *)16, 44, &ada, "lo", RED, {5, 6}};
     expect("age(&{name: \"Ada\", age: 36, friend: null, tag: \"abc\", favourite: GREEN, at: {first: 3, second: 4}}) = %d", age(&ada));
     expect("age(&{name: 0x10, age: 44, friend: %p, tag: \"lo\", favourite: RED, at: {first: 5, second: 6}}) = %d", (void *)&ada, age(&charles));
+    struct person *on_heap = malloc(sizeof *on_heap);
+    *on_heap = (struct person){heap, 7, on_heap, "x", GREEN, {8, 9}};
+    expect("age(&{name: \"on the heap\", age: 7, friend: %p, tag: \"x\", favourite: GREEN, at: {first: 8, second: 9}}) = %d", (void *)on_heap, age(on_heap));
+    on_heap->name = edge;
+    expect("age(&{name: \"edge\", age: 7, friend: %p, tag: \"x\", favourite: GREEN, at: {first: 8, second: 9}}) = %d", (void *)on_heap, age(on_heap));
     expect("age(null) = %d", age(NULL));
     expect("age(0x20) = %d", age((struct person *)32));
+    struct list last = {NULL, 2}, list = {&last, 1};
+    expect("first(&{next: %p, value: 1}) = %d", (void *)&last, first(&list));
     look_away(17, 3);
     expect("look_away(%s, 3) = 4", sizeof UNUSED_X == 4 ? "17" : "<optimized away>");
     expect("apply(add, 41) = %d", apply(add, 41));

@@ -11,7 +11,7 @@ use ada_ring::{Lane, RawDetail, RawRecord, StackChange, ThreadState};
 use crate::arch::{bases_at_call, current_state, owner_mark};
 use crate::memory::pool;
 use crate::shadow_stack::newest;
-use crate::{chunks, details, exits, frames, handlers, jumps, loader, probes, texts as probed_texts, threads};
+use crate::{chunks, details, exits, frames, handlers, jumps, loader, probes, stub_reads, threads};
 
 /// The table that the recorder reads.
 #[unsafe(no_mangle)]
@@ -28,7 +28,7 @@ static ADA_ENTRIES: AgentEntries<AgentEntry> = AgentEntries {
     exiting,
     goes_on,
     handles,
-    texts,
+    reads,
 };
 
 /// Gives the thread a state. 0 where none is to be had; the call then goes unrecorded.
@@ -109,10 +109,10 @@ extern "C" fn handles(slot: *mut u64, _: u64, _: u64) -> u64 {
     0
 }
 
-/// Reads the texts of a probe into the record of its call.
-extern "C" fn texts(_: *mut u64, record: u64, probe: u64) -> u64 {
-    // SAFETY: the stub has reserved the record, and filled its registers in.
-    unsafe { probed_texts::take(record as *mut RawProbe, probe) };
+/// Makes the reads of a probe into the record of its call, or of its return.
+extern "C" fn reads(_: *mut u64, record: u64, probe: u64) -> u64 {
+    // SAFETY: as in `fix`; the stub has reserved the record, and filled its registers in.
+    unsafe { stub_reads::take(current_state() as *mut ThreadState, record as *mut RawProbe, probe as u32) };
     0
 }
 

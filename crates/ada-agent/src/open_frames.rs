@@ -41,6 +41,7 @@ pub(crate) unsafe fn take_over(state: *mut ThreadState, thread: u32, slot: u64) 
                 return_address,
                 function,
                 record_and_flags: 0,
+                probe: 0,
             });
             (*state).shadow_top = newest.add(1) as u64;
         }

@@ -9,7 +9,7 @@ use crate::arch::number::PROCESS_VM_READV;
 use crate::arch::thread_pointer;
 use crate::config::{Item, get};
 use crate::lasting::ADA_LASTING;
-use crate::memory::{process_block, state as state_at, states};
+use crate::memory::{pool, process_block, state as state_at, states};
 use crate::stretch::is_one_stack;
 use crate::syscall;
 
@@ -31,6 +31,8 @@ pub(crate) unsafe fn prepare(state: *mut ThreadState, process: u32) {
         (*state).own_stack_high = 0;
         (*state).own_stack_low = 0;
         (*state).lasting = list.as_ptr() as u64;
+        (*state).probes = pool().control().probes.as_ptr() as u64;
+        (*state).errno_distance = process_block().errno_distance.load(Ordering::Relaxed);
         (*state).read_as = if is_watched || !syscall::may(PROCESS_VM_READV) { 0 } else { process.into() };
     }
 }

@@ -223,7 +223,9 @@ pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut
         let call = match number {
             Some(number) => core::mem::take(&mut (*state).open_probes[number]),
             // It went on in another function.
-            None if (*frame).has(FRAME_KEEPS_RESULT) => ProbeCall { probe: u64::MAX, ..ProbeCall::default() },
+            None if (*frame).has(FRAME_KEEPS_RESULT) => {
+                ProbeCall { probe: (*frame).probe.into(), ..ProbeCall::default() }
+            }
             None => return false,
         };
         let saved = SavedRegisters::below(slot);
@@ -260,7 +262,7 @@ pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut
 }
 
 /// Where the thread has its `errno`; 0 where that is not known.
-fn errno() -> u64 {
+pub(crate) fn errno() -> u64 {
     match process_block().errno_distance.load(Ordering::Relaxed) {
         0 => 0,
         distance => arch::thread_pointer().wrapping_add(distance),

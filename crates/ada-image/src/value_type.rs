@@ -297,6 +297,10 @@ impl<'i, 'd> TypeReader<'i, 'd> {
             | gimli::DW_TAG_const_type
             | gimli::DW_TAG_volatile_type
             | gimli::DW_TAG_atomic_type => self.classify(self.info.type_of(at)?, offset, classes, deepest),
+            // What it points at is of no interest here, and may well be what it is in.
+            gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
+                put(PassedIn::Integer, 8)
+            }
             gimli::DW_TAG_array_type => {
                 let element = self.info.type_of(at)?;
                 let bytes = self.bytes_of(element, MOST_HOPS)?;
@@ -310,7 +314,6 @@ impl<'i, 'd> TypeReader<'i, 'd> {
                     put(PassedIn::Integer, bytes.into())
                 }
                 ValueType::Bool | ValueType::Char => put(PassedIn::Integer, 1),
-                ValueType::Pointer(_) => put(PassedIn::Integer, 8),
                 _ => None,
             },
         }

@@ -33,7 +33,7 @@ const ALIGN: usize = 16;
 
 /// No template is longer: what counts, and what records.
 const COUNTER_BYTES: usize = 64;
-const RECORDER_BYTES: usize = 480;
+const RECORDER_BYTES: usize = 496;
 /// What those take beyond that which choose between two ways to record, guarded probes and functions whose registers are kept while
 /// that is seldom, and room for the few that an image has.
 const GUARDED_BYTES: usize = 64;
@@ -175,8 +175,8 @@ impl Arena {
         index: usize,
         (function, probe): (u32, Option<Probed>),
     ) -> Result<HookSite, SkipReason> {
-        let [number, first, second, bits, texts] = probe.map_or([0; 5], Probed::words);
-        let numbers = [function, number, first, second, bits, texts];
+        let [number, first, second, bits] = probe.map_or([0; 4], Probed::words);
+        let numbers = [function, number, first, second, bits];
         let Self { base, front, recorders, shared, .. } = self;
         let template = &self.templates[2 * kind as usize + usize::from(!plan.flags_are_dead)];
         front.resize(front.len().next_multiple_of(ALIGN), 0xcc);

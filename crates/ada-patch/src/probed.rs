@@ -1,6 +1,6 @@
 //! The runtime probe that a function is the subject of.
 
-use ada_ring::probe::{Base, Extent, PROBE_WORDS, Read};
+use ada_ring::probe::{Base, Extent, PROBE_WORDS, Read, VECTORS};
 
 /// A probe's number, and when it is of interest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,36 +27,59 @@ pub enum AgentPart {
     CallWords,
     /// At the call; the registers of the return are kept.
     Call,
-    /// At neither; the registers of both are kept.
+    /// At neither; the registers of both are kept, and what a probe reads at the return that is no memory.
     Nothing,
     /// The same, but only of so many calls in a while: the function may be called all the time.
     Seldom,
-    /// At the call, but only for texts that are not where the stub can read them; the registers of both are kept.
-    Texts(ArgumentTexts),
+    /// The same with all that the probe reads ([`are_stubs_reads`]); the agent is called only for what is not where stubs can read it.
+    Reads {
+        /// In how many places the reads at both ends look that may go away.
+        in_memory: u8,
+    },
 }
 
-/// Arguments that are texts, in the order in which they are captured: a byte for each, the first one lowest. The low three bits
-/// are the argument's number, the others how many words the text has in the record, its length among them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ArgumentTexts(u32);
+/// Whether stubs, or exits, can make all reads of a probe at one end of a call: of vector registers, `errno`, and memory behind what
+/// that end has in registers.
+pub fn are_stubs_reads(reads: impl IntoIterator<Item = Read>, is_return: bool) -> bool {
+    let mut words = 0;
+    reads.into_iter().all(|read| {
+        words += read.count();
+        words <= PROBE_WORDS && if is_return { is_exits_read(read) } else { is_stubs_read(read) }
+    })
+}
 
-impl ArgumentTexts {
-    /// What a probe reads at a call, if that is texts and nothing else.
-    pub fn of(reads: impl IntoIterator<Item = Read>) -> Option<Self> {
-        let (mut texts, mut count, mut words) = (0, 0, 0);
-        for read in reads {
-            let is_argument = read.base() <= Base::Argument6 as usize && read.steps() == (0, None);
-            words += read.count();
-            if read.extent() != Extent::Text || !is_argument || count == 4 || words > PROBE_WORDS {
-                return None;
-            }
-            texts |= ((read.count() << 3 | read.base()) as u32) << (8 * count);
-            count += 1;
-        }
-        (count > 0).then_some(Self(texts))
+/// In how many places a read looks that may go away.
+pub fn places_in_memory(read: Read) -> u8 {
+    let is_behind_pointer = ![Base::Errno as usize, Base::Slot as usize].contains(&read.base());
+    match read.extent() {
+        Extent::Vector(_) => 0,
+        _ => u8::from(is_behind_pointer) + u8::from(read.steps().1.is_some()),
     }
 }
 
+fn is_stubs_read(read: Read) -> bool {
+    let is_argument = |base: usize| base <= Base::Argument6 as usize;
+    match read.extent() {
+        Extent::Vector(number) => number < VECTORS,
+        Extent::Words | Extent::Text => is_argument(read.base()) || read.base() == Base::Slot as usize,
+        Extent::Bytes(length) => is_argument(read.base()) && is_argument(length),
+        _ => false,
+    }
+}
+
+fn is_exits_read(read: Read) -> bool {
+    let is_result = |base: usize| [Base::Result as usize, Base::SecondResult as usize].contains(&base);
+    match read.extent() {
+        Extent::Vector(number) => number < RESULT_VECTORS,
+        Extent::Words if read.base() == Base::Errno as usize => read.steps() == (0, None) && read.count() == 1,
+        Extent::Words | Extent::Text => is_result(read.base()),
+        Extent::Bytes(length) => is_result(read.base()) && is_result(length),
+        _ => false,
+    }
+}
+
+/// How many vector registers have results.
+pub(crate) const RESULT_VECTORS: usize = 2;
 /// How many words a stub reads behind a first argument.
 pub const WORDS_BEHIND: usize = 4;
 
@@ -77,14 +100,13 @@ pub enum Guard {
 
 impl Probed {
     /// What fills the holes of a stub.
-    pub(crate) fn words(self) -> [u32; 5] {
+    pub(crate) fn words(self) -> [u32; 4] {
         let (first, second, bits) = match self.guard {
             None => (0, 0, 0),
             Some(Guard::Bits { offsets: [first, second], bits }) => (first, second, bits),
             Some(Guard::FirstArgument(number)) => (number, 0, 0),
         };
-        let texts = if let AgentPart::Texts(ArgumentTexts(texts)) = self.part { texts } else { 0 };
-        [self.number, first, second, bits, texts]
+        [self.number, first, second, bits]
     }
 }
 
@@ -93,18 +115,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_known_by_their_argument_and_room() {
-        let text = |base, words| Read::text(base, words);
-        let of = |reads: &[Read]| ArgumentTexts::of(reads.iter().copied()).map(|texts| texts.0);
-        assert_eq!(of(&[text(Base::Argument1, 17)]), Some(17 << 3));
-        assert_eq!(of(&[text(Base::Argument2, 12), text(Base::Argument6, 12)]), Some((12 << 3 | 5) << 8 | 12 << 3 | 1));
-        assert_eq!(of(&[]), None);
-        assert_eq!(of(&[text(Base::Argument1, 4); 5]), None);
-        assert_eq!(of(&[text(Base::Argument1, 13); 2]), None);
-        for other in
-            [Read::text(Base::Slot, 3), Read::text_behind(Base::Argument1, 3), Read::words(Base::Argument1, 0, 3)]
-        {
-            assert_eq!(of(&[text(Base::Argument1, 4), other]), None);
-        }
+    fn stubs_read_what_an_end_of_a_call_has_in_registers() {
+        use ada_ring::probe::Failed;
+        let at_call = |reads: &[Read]| are_stubs_reads(reads.iter().copied(), false);
+        let at_return = |reads: &[Read]| are_stubs_reads(reads.iter().copied(), true);
+        let text = Read::text(Base::Argument6, 12);
+        assert!(at_call(&[]) && at_call(&[text, text]) && at_call(&[Read::vector(7), Read::words(Base::Slot, 8, 2)]));
+        assert!(!at_call(&[text, text, text]), "there is no room");
+        assert!(at_call(&[
+            Read::text_behind_at(Base::Argument1, 8, 4),
+            Read::bytes(Base::Argument1, Base::Argument2, 4)
+        ]));
+        assert!(
+            !at_call(&[Read::bytes(Base::Argument1, Base::Result, 4)]) && !at_call(&[Read::value(Base::Argument1)])
+        );
+        assert!(!at_call(&[Read::long_text(Base::Argument1)]) && !at_call(&[Read::text(Base::GoArgument1, 4)]));
+        let errno = Read::errno(Failed::MinusOne32);
+        assert!(at_return(&[Read::vector(0), Read::vector(1), errno, Read::text(Base::Result, 17)]));
+        assert!(!at_return(&[text]) && !at_return(&[Read::vector(2)]) && !at_call(&[errno]));
+        let places =
+            [errno, Read::vector(0), text, Read::words(Base::Slot, 8, 1), Read::text_behind(Base::Argument1, 3)];
+        assert_eq!(places.map(places_in_memory), [0, 0, 1, 0, 2]);
     }
 }

@@ -39,8 +39,8 @@ pub enum StubKind {
     RegistersFull,
     /// The same while that is seldom, else as `Full`.
     SeldomRegisters,
-    /// As `RegistersFull`, for a probe that reads texts that arguments point at: the stub copies them too.
-    TextsFull,
+    /// As `RegistersFull`, for a probe whose reads the stub and the exit make.
+    ReadsFull,
 }
 
 impl StubKind {
@@ -61,7 +61,7 @@ impl StubKind {
         Self::ReadsAtCall,
         Self::RegistersFull,
         Self::SeldomRegisters,
-        Self::TextsFull,
+        Self::ReadsFull,
     ];
 
     /// The kind for a function that a runtime probe is about.
@@ -74,7 +74,7 @@ impl StubKind {
             (Self::Full, AgentPart::Call) => Self::ReadsAtCall,
             (Self::Full, AgentPart::Nothing) => Self::RegistersFull,
             (Self::Full, AgentPart::Seldom) => Self::SeldomRegisters,
-            (Self::Full, AgentPart::Texts(_)) => Self::TextsFull,
+            (Self::Full, AgentPart::Reads { .. }) => Self::ReadsFull,
             (Self::EntryOnly, _) => Self::ProbedEntry,
             (other, _) => other,
         }
@@ -108,9 +108,9 @@ impl StubKind {
         matches!(self, Self::ProbedFull) || self.keeps_result()
     }
 
-    /// Whether the exit keeps the registers of the return.
+    /// Whether the exit keeps what there is to keep of the return.
     pub(crate) const fn keeps_result(self) -> bool {
-        matches!(self, Self::ReadsAtCall | Self::RegistersFull | Self::SeldomRegisters | Self::TextsFull)
+        matches!(self, Self::ReadsAtCall | Self::RegistersFull | Self::SeldomRegisters | Self::ReadsFull)
     }
 
     /// What the agent has to know of the call, if anything.

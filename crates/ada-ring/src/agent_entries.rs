@@ -28,8 +28,8 @@ pub struct AgentEntries<Entry = u64> {
     pub goes_on: Entry,
     /// Puts right what a signal handler is about to see of the code that it interrupts.
     pub handles: Entry,
-    /// Reads the texts of a probe into the record that the stub has reserved.
-    pub texts: Entry,
+    /// Makes the reads of a probe that the stub could not, into the record that it has reserved.
+    pub reads: Entry,
 }
 
 /// An entry point. It takes the return slot and two words of the stub's, which mean something to some of them.

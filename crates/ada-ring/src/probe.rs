@@ -96,6 +96,35 @@ const IS_LONG: u64 = 1 << 56;
 /// Where the number of the base is that has the length.
 const LENGTH_SHIFT: u32 = 48;
 
+/// Where stubs find the parts of a read, in bytes from its start.
+pub mod packed {
+    /// The number of its base, or of its vector register.
+    pub const BASE: i32 = 0;
+    /// How many words it takes.
+    pub const COUNT: i32 = 1;
+    /// The first offset, which has two bytes …
+    pub const FIRST: i32 = 2;
+    /// … and the second, which is [`NO_STEP`] where there is none.
+    pub const SECOND: i32 = 4;
+    /// The number of the base that has the length.
+    pub const LENGTH: i32 = super::LENGTH_SHIFT as i32 / 8;
+    /// What kind of read it is, one of the following bits; none for plain words.
+    pub const KIND: i32 = 7;
+    /// A text.
+    pub const TEXT: i32 = (super::IS_TEXT >> 56) as i32;
+    /// Bytes.
+    pub const BYTES: i32 = (super::IS_BYTES >> 56) as i32;
+    /// A vector register.
+    pub const VECTOR: i32 = (super::IS_VECTOR >> 56) as i32;
+    /// No second offset.
+    pub const NO_STEP: i32 = super::NO_STEP as i32;
+    /// A read of plain words where the base of number 0 points, without their count.
+    pub const WORDS_AT_BASE: u64 = super::Read::words(super::Base::Argument1, 0, 1).0 & !(0xff << (8 * COUNT));
+}
+
+/// In a number of a probe that is passed to [`crate::AgentEntries::reads`]: its reads at the return, and not those at the call.
+pub const AT_RETURN: u32 = 1 << 31;
+
 /// In the first word of a text or of bytes: they go on behind what was read.
 pub const GOES_ON: u64 = 1 << 32;
 

@@ -17,13 +17,15 @@ pub struct ShadowFrame {
     /// The low half of the address of the frame's newest record, which may not be written yet; `FRAME_…` flags in the
     /// bits that its alignment leaves free.
     pub record_and_flags: u32,
+    /// The number of the probe that the call is of, where [`FRAME_KEEPS_RESULT`] says so.
+    pub probe: u32,
 }
 
 /// The function of a probed call has gone on in another one, with which it will return.
 pub const FRAME_GOES_ON: u32 = 1;
 /// The function has returned, and its frame is about to be popped; the record is that of the return.
 pub const FRAME_RETURNING: u32 = 2;
-/// The call's values are captured, and nothing but registers is kept of its return: the exit does that, without the agent.
+/// The call's values are captured, and the exit keeps what there is to keep of its return, without the agent.
 pub const FRAME_KEEPS_RESULT: u32 = 4;
 /// The function is a signal handler, and what it sees of the interrupted code was put right: see [`crate::origins`].
 pub const FRAME_HANDLES: u32 = 8;

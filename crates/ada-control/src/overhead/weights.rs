@@ -18,8 +18,8 @@ const WITH_REGISTERS: f64 = 1.25;
 pub(super) struct Weights {
     /// Where the agent reads memory.
     with_agent: f64,
-    /// Where the stub has the kernel read memory.
-    with_read: f64,
+    /// How many it costs more where the stub has the kernel read memory.
+    read: f64,
 }
 
 impl Weights {
@@ -27,7 +27,7 @@ impl Weights {
     pub(super) fn measure(cost: &Calibrated) -> Self {
         let plain = (cost.pair / 2.0).max(1.0);
         let with = |system_calls: f64| WITH_REGISTERS + system_calls / plain;
-        Self { with_agent: with(best_ns(one_end)), with_read: with(best_ns(one_read)) }
+        Self { with_agent: with(best_ns(one_end)), read: best_ns(one_read) / plain }
     }
 
     /// What was recorded of a function, with what its values cost.
@@ -47,8 +47,8 @@ impl Weights {
             AgentPart::Call | AgentPart::CallOnly => (self.with_agent + WITH_REGISTERS) / 2.0,
             AgentPart::Nothing | AgentPart::Seldom => WITH_REGISTERS,
             AgentPart::CallRegisters | AgentPart::CallWords => f64::midpoint(WITH_REGISTERS, 1.0),
-            // Most texts are on the heap.
-            AgentPart::Texts(_) => (self.with_read + WITH_REGISTERS) / 2.0,
+            // Most of it is on the heap.
+            AgentPart::Reads { in_memory } => WITH_REGISTERS + f64::from(in_memory) * self.read / 2.0,
         });
         // Those that are kept seldom cost no more than that, and the analysis of waits lives on them.
         let has_values = probed.is_some_and(|probed| probed.part != AgentPart::Seldom);

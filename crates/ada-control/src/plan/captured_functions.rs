@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ada_patch::{AgentPart, ArgumentTexts, ErrnoPlace, Probed};
+use ada_patch::{AgentPart, ErrnoPlace, Probed, are_stubs_reads, places_in_memory};
 use ada_value::Signature;
 
 /// What is captured of an image's functions.
@@ -31,13 +31,17 @@ pub(super) struct CapturedFunction {
 impl CapturedFunction {
     /// The agent is called at those ends at which there is something to read.
     fn probed(&self) -> Probed {
+        const ENDS: [bool; 2] = [false, true];
+        let reads = |end| self.signature.reads(end);
         // Of what nobody has asked for the agent sees to it that it is seldom.
-        let texts = ArgumentTexts::of(self.signature.reads(false)).filter(|_| self.is_asked_for);
-        let part = match [false, true].map(|end| self.signature.reads(end).next().is_some()) {
+        let are_stubs = self.is_asked_for && ENDS.iter().all(|end| are_stubs_reads(reads(*end), *end));
+        let in_memory = ENDS.iter().flat_map(|end| reads(*end)).map(places_in_memory).sum();
+        let part = match ENDS.map(|end| reads(end).next().is_some()) {
+            [false, false] if !self.is_asked_for => AgentPart::Seldom,
+            [false, _] if are_stubs && in_memory == 0 => AgentPart::Nothing,
+            _ if are_stubs => AgentPart::Reads { in_memory },
             [_, true] => AgentPart::BothEnds,
-            [true, false] => texts.map_or(AgentPart::Call, AgentPart::Texts),
-            [false, false] if self.is_asked_for => AgentPart::Nothing,
-            [false, false] => AgentPart::Seldom,
+            [_, false] => AgentPart::Call,
         };
         Probed { number: self.probe, guard: None, part }
     }

@@ -15,7 +15,9 @@ const STRING: &str = "basic_string<char,";
 
 /// Whether a function of this name takes other arguments than it was declared to.
 pub(super) fn is_clone(name: &str) -> bool {
-    CLONES.iter().any(|mark| name.contains(mark))
+    // Asked of every function of a program.
+    let mut marks = name.bytes().enumerate().filter(|(_, byte)| *byte == b'.');
+    marks.any(|(at, _)| CLONES.iter().any(|mark| name.as_bytes()[at..].starts_with(mark.as_bytes())))
 }
 
 /// The prototype of a declared function.

@@ -1,6 +1,6 @@
 //! Of which functions values are captured, and how: capture programs are probes that are made as they are needed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +18,7 @@ use crate::pattern_set::PatternSet;
 use crate::plan::captured_functions::{CapturedFunction, CapturedFunctions};
 use crate::plan::futex_functions::futex_functions;
 use crate::plan::image_file::ImageFile;
+use crate::plan::plan_cache::{PlanKey, TypeCache};
 use crate::plan::planned_image::separate_debug_file;
 use crate::plan::task_completions::task_completions;
 use crate::plan::{declared, probes};
@@ -36,6 +37,8 @@ pub(crate) struct Values {
     /// How many pointers one behind the other lead to structures whose fields are captured.
     depth: usize,
     pool: Pool,
+    /// What was read of debug information before.
+    types: TypeCache,
     /// The numbers of the probes that stand for capture programs.
     programs: Mutex<HashMap<(Program, Role), u32>>,
     /// Functions that found no room for theirs.
@@ -66,6 +69,7 @@ impl Values {
             redacted: options.redacted.clone(),
             depth: options.field_depth,
             pool,
+            types: TypeCache::new(options.plan_folder.clone()),
             programs: Mutex::default(),
             left_out: AtomicU64::new(0),
         }
@@ -151,25 +155,51 @@ impl Values {
         let is_asked_for = |name: &&str| (self.patterns.has_name(name) || are_own) && !declared::is_clone(name);
         let is_later = |name: &&str| (self.later_patterns.has_name(name) || are_own_later) && !declared::is_clone(name);
         let is_wanted = |name: &&str| is_asked_for(name) || is_later(name);
-        let wanted: HashMap<ImageOffset, usize> = (0..functions.len())
-            .filter(|&index| {
-                functions.names(index).filter(is_wanted).count() > 0 && probes::number_of(functions, index).is_none()
-            })
-            .map(|index| (functions.functions()[index].start, index))
-            .collect();
-        if wanted.is_empty() {
+        let is_one = |index: usize| {
+            functions.names(index).filter(is_wanted).count() > 0 && probes::number_of(functions, index).is_none()
+        };
+        // Patterns know whether they were met, by functions of which nothing else is known too.
+        let are_named = !self.patterns.is_empty() || !self.later_patterns.is_empty();
+        let named: Option<HashSet<usize>> =
+            are_named.then(|| (0..functions.len()).filter(|index| is_one(*index)).collect());
+        if !are_own && !are_own_later && named.as_ref().is_none_or(HashSet::is_empty) {
             return BTreeMap::new();
         }
-        let debug_file = build_id.and_then(separate_debug_file).and_then(|path| ImageFile::open(path).ok());
-        let Some(file) = debug_file.or_else(|| ImageFile::open(path).ok()) else { return BTreeMap::new() };
-        let types = function_types(Box::new(file), &|start| wanted.contains_key(&start), self.depth);
-        let captured = |(start, ty): (ImageOffset, FunctionType)| {
-            let index = *wanted.get(&start)?;
-            let captured = self.captured(functions, index, declared::prototype(&ty), Role::None)?;
+        let wanted = |start: ImageOffset| {
+            let index = functions.functions().binary_search_by_key(&start, |function| function.start).ok()?;
+            named.as_ref().map_or_else(|| is_one(index), |named| named.contains(&index)).then_some(index)
+        };
+        let prototypes = self.prototypes(path, build_id, &|start| wanted(start).is_some(), are_own || are_own_later);
+        let captured = |(start, prototype): (ImageOffset, Prototype)| {
+            let index = wanted(start)?;
+            let captured = self.captured(functions, index, prototype, Role::None)?;
             let is_later = functions.names(index).filter(is_asked_for).count() == 0;
             Some((index, CapturedFunction { is_later, ..captured }))
         };
-        types.into_iter().filter_map(captured).collect()
+        prototypes.into_iter().filter_map(captured).collect()
+    }
+
+    /// What debug information says of wanted functions, by their addresses. Where these are all, it is kept for the next time.
+    fn prototypes(
+        &self,
+        path: &Path,
+        build_id: Option<&[u8]>,
+        is_wanted: &dyn Fn(ImageOffset) -> bool,
+        are_all: bool,
+    ) -> Vec<(ImageOffset, Prototype)> {
+        let Ok(file) = ImageFile::open(path) else { return Vec::new() };
+        let debug_file = build_id.and_then(separate_debug_file).and_then(|path| ImageFile::open(path).ok());
+        let key = PlanKey::of_types(&file, build_id, debug_file.as_ref(), self.depth);
+        if let Some(known) = self.types.load(&key, is_wanted) {
+            return known;
+        }
+        let types = function_types(Box::new(debug_file.unwrap_or(file)), is_wanted, self.depth);
+        let prototype = |(start, ty): &(ImageOffset, FunctionType)| (*start, declared::prototype(ty));
+        let prototypes: Vec<(ImageOffset, Prototype)> = types.iter().map(prototype).collect();
+        if are_all && !prototypes.is_empty() {
+            self.types.keep(&key, &prototypes);
+        }
+        prototypes
     }
 
     fn captured(

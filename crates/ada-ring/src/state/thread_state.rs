@@ -150,6 +150,10 @@ pub struct ThreadState {
     pub lasting: u64,
     /// The number of the process, where stubs may have the kernel read its memory; else 0.
     pub read_as: u64,
+    /// Where the table of [`crate::probe::Probe`]s is.
+    pub probes: u64,
+    /// How far `errno` is from the thread pointer; 0 where that is not known.
+    pub errno_distance: u64,
 }
 
 impl ThreadState {

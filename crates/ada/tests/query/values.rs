@@ -128,6 +128,26 @@ fn results_are_kept_however_a_call_ends_and_however_many_are_open() {
 }
 
 #[test]
+fn values_are_right_where_signals_interrupt_what_captures_them() {
+    let program = Program::new("captured_signals.c").flags(&["-O2", "-g"]);
+    let traced = TracedProgram::trace_running(&program, &["--args", "own"], &[]);
+    let found = rows(
+        &traced,
+        "SELECT call, count(*) AS calls FROM spans WHERE name IN ('both', 'at', 'same') GROUP BY call ORDER BY call",
+    );
+    let calls: Vec<&str> = found.iter().map(|row| row["call"].as_str().unwrap()).collect();
+    let expected = [
+        "at(&{name: \"on the heap\", line: 7, column: 8}) = 8",
+        "both(\"on the heap\", 0.5) = 1.0",
+        "both(\"on the heap\", 1.5) = 3.0",
+        "same(\"on the heap\") = \"on the heap\"",
+    ];
+    assert_eq!(calls, expected);
+    let count = |number: usize| found[number]["calls"].as_i64().unwrap();
+    assert_eq!((count(1), count(0), count(3)), (40_000, count(1) + count(2), count(1) + count(2)));
+}
+
+#[test]
 fn a_page_that_the_program_is_to_bring_is_not_waited_for() {
     let program = Program::new("watched_page.c").flags(&["-O2", "-g"]).build();
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The folder of stored plans: bounded, and never in the way.
+//! The folder of stored plans and types: bounded, and never in the way.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -16,7 +16,9 @@ const USE_GRAIN: Duration = Duration::from_secs(3600);
 /// What a writer that died leaves behind goes after this time.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-const PLAN: &str = "plan";
+/// How names of plans end, and of files with types.
+pub(super) const PLAN: &str = "plan";
+pub(super) const TYPES: &str = "types";
 
 /// Where plans are kept by default: in `$ADA_CACHE_DIR`, `$XDG_CACHE_HOME/ada` or `~/.cache/ada`, whichever is set first.
 pub fn plan_folder() -> Option<PathBuf> {
@@ -63,7 +65,7 @@ impl Folder {
             let Ok(used) = metadata.modified() else { continue };
             let is_abandoned = now.duration_since(used).is_ok_and(|age| age > ABANDONED);
             match path.extension().and_then(|extension| extension.to_str()) {
-                Some(PLAN) => plans.push((used, metadata.len(), path)),
+                Some(PLAN | TYPES) => plans.push((used, metadata.len(), path)),
                 Some(UNFINISHED) if is_abandoned => drop(fs::remove_file(path)),
                 _ => {}
             }

@@ -2,6 +2,7 @@
 
 use ada_image::Image;
 
+use super::folder::{PLAN, TYPES};
 use crate::plan::image_file::{FileIdentity, ImageFile};
 
 /// A hash of the planner's sources, by the build script: no plan outlives the code that made it.
@@ -14,6 +15,8 @@ pub(crate) struct PlanKey {
     /// A checksum of the build-id, or of everything.
     content: u32,
     planner: &'static str,
+    /// How the name of its file ends.
+    kind: &'static str,
     bytes: Vec<u8>,
 }
 
@@ -26,6 +29,19 @@ impl PlanKey {
             None => Content::Checksum(crc32fast::hash(file.bytes())),
         };
         Self::from_parts(PLANNER, file.identity(), content, debug_file.map(ImageFile::identity))
+    }
+
+    /// The key of the types of an image's functions. They depend on how far pointers are followed, too.
+    pub(crate) fn of_types(
+        file: &ImageFile,
+        build_id: Option<&[u8]>,
+        debug_file: Option<&ImageFile>,
+        depth: usize,
+    ) -> Self {
+        let content = build_id.map_or_else(|| Content::Checksum(crc32fast::hash(file.bytes())), Content::BuildId);
+        let mut key = Self::from_parts(PLANNER, file.identity(), content, debug_file.map(ImageFile::identity));
+        key.bytes.extend_from_slice(&(depth as u64).to_le_bytes());
+        Self { kind: TYPES, ..key }
     }
 
     fn from_parts(
@@ -56,7 +72,7 @@ impl PlanKey {
                 checksum
             }
         };
-        Self { inode: file.inode, content, planner, bytes }
+        Self { inode: file.inode, content, planner, kind: PLAN, bytes }
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -66,7 +82,7 @@ impl PlanKey {
     /// A later plan for the same file replaces the earlier one. Two versions of ada, or two files of the same number on
     /// different devices, do not get in each other's way.
     pub(crate) fn file_name(&self) -> String {
-        format!("{:x}-{:08x}-{}.plan", self.inode, self.content, self.planner)
+        format!("{:x}-{:08x}-{}.{}", self.inode, self.content, self.planner, self.kind)
     }
 }
 

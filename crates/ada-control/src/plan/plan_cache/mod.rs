@@ -8,6 +8,7 @@
 mod folder;
 mod key;
 mod stored_plan;
+mod type_cache;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub use folder::plan_folder;
 pub(crate) use key::PlanKey;
 #[cfg(fuzzing)]
 pub(crate) use stored_plan::decode_lists;
+pub(crate) use type_cache::TypeCache;
 
 /// Plans of earlier starts, and those of this one that are still to be written.
 pub(crate) struct PlanCache {

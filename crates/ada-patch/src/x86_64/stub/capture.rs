@@ -31,7 +31,7 @@ use crate::StubOptions;
 pub(super) const REGISTERS: i32 = offset_of!(RawDetail, registers) as i32;
 const RETURN_ADDRESS: i32 = offset_of!(RawDetail, return_address) as i32;
 const FRAME_POINTER: i32 = offset_of!(RawDetail, frame_pointer) as i32;
-const STACK_POINTER: i32 = offset_of!(RawDetail, stack_pointer) as i32;
+pub(super) const STACK_POINTER: i32 = offset_of!(RawDetail, stack_pointer) as i32;
 pub(super) const STACK_BYTES: i32 = offset_of!(RawDetail, stack_bytes) as i32;
 /// What the stub has saved, from here: r8 and a return address lie below it.
 pub(super) const SAVED: i32 = 16;
@@ -93,20 +93,26 @@ impl Details {
     pub(super) fn back(&self, a: &mut CodeAssembler, shape: &DetailShape) -> Result<(), IcedError> {
         a.push(r8)?;
         self.reserve(a)?;
+        self.return_registers(a, 0)?;
+        copy_vectors(a, shape, 2)?;
+        publish(a, detail::RETURN)
+    }
+
+    /// The same without the ends of it; `shift` bytes more are on the stack.
+    pub(super) fn return_registers(&self, a: &mut CodeAssembler, shift: i32) -> Result<(), IcedError> {
         for (offset, saved) in
             [(offset_of!(ReturnRegisters, rax), SAVED_RAX), (offset_of!(ReturnRegisters, rdx), SAVED_RDX)]
         {
-            a.mov(rax, qword_ptr(rsp + saved))?;
+            a.mov(rax, qword_ptr(rsp + saved + shift))?;
             a.mov(register(offset), rax)?;
         }
-        a.mov(rax, qword_ptr(rsp + SLOT))?;
+        let slot = SLOT + shift;
+        a.mov(rax, qword_ptr(rsp + slot))?;
         a.mov(qword_ptr(rcx + RETURN_ADDRESS), rax)?;
         a.mov(qword_ptr(rcx + FRAME_POINTER), rbp)?;
-        a.lea(rax, qword_ptr(rsp + SLOT + 8))?;
+        a.lea(rax, qword_ptr(rsp + slot + 8))?;
         a.mov(qword_ptr(rcx + STACK_POINTER), rax)?;
-        a.mov(qword_ptr(rcx + STACK_BYTES), 0)?;
-        copy_vectors(a, shape, 2)?;
-        publish(a, detail::RETURN)
+        a.mov(qword_ptr(rcx + STACK_BYTES), 0)
     }
 
     /// Moves the record's address to r8, reads the clock into rdx, and reserves a detail record in rcx.

@@ -6,16 +6,14 @@ use ada_ring::record::{HAS_DETAIL, IS_PROBED, RecordKind};
 use ada_ring::shadow_frame::FRAME_KEEPS_RESULT;
 use ada_ring::state::HANDLER_FRAMES;
 use iced_x86::IcedError;
-use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, ecx, edx, qword_ptr, rax, rcx, rdi, rdx, rsi, rsp};
+use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdi, rdx, rsi, rsp};
 
 use super::external::External;
 use super::frame::{self, FRAME, RECORD};
 use super::record::{FUNCTION, TOP_AND_KIND, reserve, stamp};
 use super::saved::{SLOT, restore, save, save_rest};
 use super::switch::{compare_switch, count, load_switch};
-use super::template::{
-    BITS_PLACEHOLDER, FUNCTION_PLACEHOLDER, OFFSET_PLACEHOLDERS, PROBE_PLACEHOLDER, TEXTS_PLACEHOLDER,
-};
+use super::template::{BITS_PLACEHOLDER, FUNCTION_PLACEHOLDER, OFFSET_PLACEHOLDERS, PROBE_PLACEHOLDER};
 use super::thread_state::{
     FLOOR_COMPLEMENT, KEPT_ROOM, KEPT_STRETCH, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, compare_owner,
     field,
@@ -242,13 +240,13 @@ fn record(
     a.mov(dword_ptr(rcx + TOP_AND_KIND), eax)?;
     if matches!(kind, StubKind::RegistersFull | StubKind::RegistersCall) {
         a.call(External::RegistersCall.placeholder())
-    } else if kind == StubKind::TextsFull {
-        a.mov(eax, TEXTS_PLACEHOLDER)?;
-        a.mov(edx, PROBE_PLACEHOLDER)?;
-        a.call(External::TextsCall.placeholder())
     } else if kind.is_probed() {
         a.mov(eax, PROBE_PLACEHOLDER)?;
-        let way = if kind == StubKind::WordsCall { External::WordsCall } else { External::ProbeCall };
+        let way = match kind {
+            StubKind::WordsCall => External::WordsCall,
+            StubKind::ReadsFull => External::ReadsCall,
+            _ => External::ProbeCall,
+        };
         a.call(way.placeholder())
     } else if options.detail.is_some() {
         a.call(External::DetailCall.placeholder())
@@ -277,6 +275,7 @@ fn push_frame(a: &mut CodeAssembler, kind: StubKind, overwritten: CodeLabel) -> 
     a.mov(qword_ptr(rdx + FRAME + frame::RETURN_ADDRESS), rax)?;
     a.mov(dword_ptr(rdx + FRAME + frame::FUNCTION), FUNCTION_PLACEHOLDER)?;
     if kind.keeps_result() {
+        a.mov(dword_ptr(rdx + FRAME + frame::PROBE), PROBE_PLACEHOLDER)?;
         a.lea(eax, dword_ptr(rcx + FRAME_KEEPS_RESULT as i32))?;
         a.mov(dword_ptr(rdx + FRAME + RECORD), eax)?;
     } else {

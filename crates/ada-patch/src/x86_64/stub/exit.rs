@@ -31,8 +31,8 @@ pub(super) struct Called {
     pub(super) agent: CodeLabel,
     /// Captures registers.
     pub(super) detail: CodeLabel,
-    /// Keeps registers for a probe.
-    pub(super) registers: CodeLabel,
+    /// Keeps what a probe is about, whose number is in eax.
+    pub(super) result: CodeLabel,
 }
 
 /// Jumped to in place of a `ret`.
@@ -63,7 +63,7 @@ pub(super) fn returns(a: &mut CodeAssembler, called: &Called, options: &StubOpti
 
     a.set_label(&mut other)?;
     skip_if_unrecorded(a, pass)?;
-    // The newest frame may be a probed call that is this one, of which only registers are kept.
+    // The newest frame may be a probed call that is this one, of whose return the agent keeps nothing.
     a.inc(rax)?;
     a.cmp(qword_ptr(rdx + frame::SLOT_WORD), rax)?;
     a.jne(rare)?;
@@ -74,7 +74,7 @@ pub(super) fn returns(a: &mut CodeAssembler, called: &Called, options: &StubOpti
     reserve(a, no_room_for_result)?;
     a.set_label(&mut reserved_for_result)?;
     end_newest(a, RecordKind::Return as i32 + IS_PROBED as i32)?;
-    a.call(called.registers)?;
+    a.call(called.result)?;
     a.jmp(is_written)?;
 
     a.set_label(&mut rare)?;
@@ -141,7 +141,7 @@ pub(super) fn before_tail(
     a.jmp(reserved)
 }
 
-/// Takes the newest frame, in rdx, off the shadow stack, and fills the record in rcx but for the time.
+/// Takes the newest frame, in rdx, off the shadow stack, and fills the record in rcx but for the time. Leaves its probe in eax.
 fn end_newest(a: &mut CodeAssembler, kind: i32) -> Result<(), IcedError> {
     // From here on the frame tells where its return's record is, should a handler jump away before it is written.
     a.lea(eax, dword_ptr(rcx + FRAME_RETURNING as i32))?;
@@ -150,6 +150,8 @@ fn end_newest(a: &mut CodeAssembler, kind: i32) -> Result<(), IcedError> {
     a.mov(dword_ptr(rcx + FUNCTION), eax)?;
     a.lea(eax, dword_ptr(rdx + kind))?;
     a.mov(dword_ptr(rcx + TOP_AND_KIND), eax)?;
+    // From there on a handler may write to the frame.
+    a.mov(eax, dword_ptr(rdx + frame::PROBE))?;
     a.sub(rdx, FRAME)?;
     a.mov(field(SHADOW_TOP), rdx)
 }

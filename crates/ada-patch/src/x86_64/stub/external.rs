@@ -15,12 +15,12 @@ pub(crate) enum External {
     ProbeCall,
     /// Keeps a call's registers for a probe that reads no memory, and publishes the record.
     RegistersCall,
-    /// The same for a probe that reads nothing but texts that arguments point at.
-    TextsCall,
+    /// The same for a probe whose reads the stub makes.
+    ReadsCall,
     /// The same for a probe that reads nothing but words behind the first argument.
     WordsCall,
-    /// Keeps a return's registers for a probe that reads no memory there, and publishes the record.
-    RegistersReturn,
+    /// Keeps a return's registers for a probe, makes its reads, and publishes the record.
+    ReadsReturn,
     /// Jumped to in place of a `ret`.
     Returns,
     /// Called before a `ret n`.
@@ -60,9 +60,9 @@ impl External {
         Self::DetailCall,
         Self::ProbeCall,
         Self::RegistersCall,
-        Self::TextsCall,
+        Self::ReadsCall,
         Self::WordsCall,
-        Self::RegistersReturn,
+        Self::ReadsReturn,
         Self::Returns,
         Self::BeforeReturn,
         Self::BeforeTail,

@@ -10,3 +10,4 @@ pub(super) const SLOT_WORD: i32 = offset_of!(ShadowFrame, slot_complement) as i3
 pub(super) const RETURN_ADDRESS: i32 = offset_of!(ShadowFrame, return_address) as i32;
 pub(super) const FUNCTION: i32 = offset_of!(ShadowFrame, function) as i32;
 pub(super) const RECORD: i32 = offset_of!(ShadowFrame, record_and_flags) as i32;
+pub(super) const PROBE: i32 = offset_of!(ShadowFrame, probe) as i32;

@@ -11,9 +11,10 @@ use super::agent_call::way_into_agent;
 use super::capture::Details;
 use super::exit::{self, Called};
 use super::external::External;
+use super::reads::{self, ReadWays};
 use super::stack_use::{Stack, StackUse};
 use super::uncaught::record_entry_only;
-use super::{texts, words};
+use super::words;
 use crate::StubOptions;
 use crate::x86_64::exits::ExitCode;
 
@@ -66,21 +67,21 @@ impl SharedCode {
         let registers = details.for_probes();
         a.set_label(&mut labels[External::RegistersCall as usize])?;
         registers.call(&mut a, 0, &DetailShape::default())?;
-        let way_to_texts = texts::way_to_texts(&mut a, table)?;
-        a.set_label(&mut labels[External::TextsCall as usize])?;
-        texts::call(&mut a, &registers, way_to_texts)?;
+        let ways_of_reads = ReadWays::new(&mut a, table)?;
+        a.set_label(&mut labels[External::ReadsCall as usize])?;
+        reads::call(&mut a, &registers, ways_of_reads)?;
         a.set_label(&mut labels[External::WordsCall as usize])?;
-        words::call(&mut a, &registers, way_to_texts)?;
-        a.set_label(&mut labels[External::RegistersReturn as usize])?;
-        registers.back(&mut a, &DetailShape::default())?;
+        words::call(&mut a, &registers, ways_of_reads.agent)?;
+        a.set_label(&mut labels[External::ReadsReturn as usize])?;
+        reads::back(&mut a, &registers, ways_of_reads)?;
         let [chunk, exited, exiting, goes_on] =
             [External::Chunk, External::Exited, External::Exiting, External::GoesOn].map(|it| labels[it as usize]);
-        let [detail, uncaught, registers] =
-            [External::DetailReturn, External::DetailUncaught, External::RegistersReturn].map(|it| labels[it as usize]);
+        let [detail, uncaught, result] =
+            [External::DetailReturn, External::DetailUncaught, External::ReadsReturn].map(|it| labels[it as usize]);
         a.set_label(&mut labels[External::RecordEntryOnly as usize])?;
         record_entry_only(&mut a, chunk, uncaught, options)?;
         a.set_label(&mut labels[External::Returns as usize])?;
-        exit::returns(&mut a, &Called { chunk, agent: exited, detail, registers }, options)?;
+        exit::returns(&mut a, &Called { chunk, agent: exited, detail, result }, options)?;
         a.set_label(&mut labels[External::BeforeReturn as usize])?;
         exit::before_return(&mut a, exiting, options)?;
         a.set_label(&mut labels[External::BeforeTail as usize])?;
@@ -92,7 +93,7 @@ impl SharedCode {
         }
         let [detail_chunk, detail_stack] = details.ways();
         let mut ways = Vec::new();
-        for way in [detail_chunk, detail_stack, way_to_texts] {
+        for way in [detail_chunk, detail_stack, ways_of_reads.agent, ways_of_reads.kernel] {
             ways.push(RuntimeAddr(assembled.label_ip(&way)?));
         }
         let code = assembled.inner.code_buffer;

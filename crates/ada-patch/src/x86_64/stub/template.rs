@@ -12,13 +12,11 @@ pub(super) const PROBE_PLACEHOLDER: i32 = 0x1122_3355;
 /// Stand for what the probe's guard looks at: two offsets, and bits.
 pub(super) const OFFSET_PLACEHOLDERS: [i32; 2] = [0x1122_3366, 0x1122_3377];
 pub(super) const BITS_PLACEHOLDER: i32 = 0x1122_3388;
-/// Stands for the texts that it reads.
-pub(super) const TEXTS_PLACEHOLDER: i32 = 0x1122_3399;
 
 /// All of them, in the order of what they stand for.
-const PLACEHOLDERS: [i32; 6] = {
+const PLACEHOLDERS: [i32; 5] = {
     let [first, second] = OFFSET_PLACEHOLDERS;
-    [FUNCTION_PLACEHOLDER, PROBE_PLACEHOLDER, first, second, BITS_PLACEHOLDER, TEXTS_PLACEHOLDER]
+    [FUNCTION_PLACEHOLDER, PROBE_PLACEHOLDER, first, second, BITS_PLACEHOLDER]
 };
 
 /// Code with holes: relative references to the arena's common code, and the function's number.

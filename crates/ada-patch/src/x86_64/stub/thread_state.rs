@@ -29,6 +29,8 @@ pub(super) const OWN_STACK_LOW: i32 = offset_of!(ThreadState, own_stack_low) as 
 pub(super) const OWN_STACK_HIGH: i32 = offset_of!(ThreadState, own_stack_high) as i32;
 pub(super) const LASTING: i32 = offset_of!(ThreadState, lasting) as i32;
 pub(super) const READ_AS: i32 = offset_of!(ThreadState, read_as) as i32;
+pub(super) const PROBES: i32 = offset_of!(ThreadState, probes) as i32;
+pub(super) const ERRNO_DISTANCE: i32 = offset_of!(ThreadState, errno_distance) as i32;
 pub(super) const OWNER: i32 = -(OWNER_DISTANCE as i32);
 
 /// A field of the thread's state.
