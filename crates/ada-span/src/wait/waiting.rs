@@ -9,7 +9,7 @@ use super::shared_calls::SharedWait;
 use super::wakes::Wakes;
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
-use crate::outcome::{Reason, Status};
+use crate::outcome::{Outcome, Reason, Status};
 use crate::role::{IoCall, Role, SyncCall};
 use crate::thread_index::ThreadIndex;
 
@@ -30,9 +30,17 @@ pub(super) struct Found {
     pub(super) woken: TraceNanos,
     /// Whether it ended without anybody's doing.
     pub(super) has_given_up: bool,
-    /// Whether it is the next writer of a read-write lock, which waits for those that read: then nobody else has it when the wait
-    /// is over.
-    pub(super) is_writer: bool,
+    /// Of the words of a read-write lock, whether it waits for the lock to be handed from those that read to one that writes, or back.
+    pub(super) phase: Option<Phase>,
+}
+
+/// What a read-write lock is to be handed over for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// To be written: nobody else has it when the wait is over.
+    Write,
+    /// To be read, by as many as there are: who has it to write lets go of it.
+    Read,
 }
 
 impl Found {
@@ -50,7 +58,7 @@ impl Found {
     }
 }
 
-fn is_wait(command: u64) -> bool {
+pub(super) fn is_wait(command: u64) -> bool {
     const WAIT: u64 = 0;
     const WAIT_BITSET: u64 = 9;
     matches!(command & 0x7f, WAIT | WAIT_BITSET)
@@ -109,12 +117,7 @@ pub(super) fn wait_of(
         }
         _ => return None,
     };
-    let has_ended = match (call.outcome.status, call.outcome.reason) {
-        _ if !call.has_closed || call.outcome.is_uncertain => NONE,
-        (_, Reason::Dropped | Reason::AttachedMidway) => NONE,
-        (Status::Open, _) | (_, Reason::ProcessExit | Reason::Crash) => 0,
-        _ => 1,
-    };
+    let has_ended = if call.has_closed { has_ended(&call.outcome) } else { NONE };
     let mut doubts = Doubts::default();
     if is_interrupted(call) {
         // A signal ended it; whose is found later.
@@ -143,8 +146,22 @@ pub(super) fn wait_of(
     let has_failed = call.call == SyncCall::System && call.result == Some(u64::MAX);
     let has_given_up = has_failed || is_timed && call.result.map(|it| it as u32) == Some(TIMED_OUT);
     let waits_for_phase = call.arguments[0].wrapping_sub(object) == PHASE;
-    let is_writer = waits_for_phase && outer.is_some_and(|outer| outer.role == Role::Sync(SyncCall::WriteLock));
-    Some(Found { wait, asked, woken, has_given_up, is_writer })
+    let phase = match outer.map(|outer| outer.role) {
+        Some(Role::Sync(SyncCall::WriteLock)) if waits_for_phase => Some(Phase::Write),
+        Some(Role::Sync(SyncCall::ReadLock)) if waits_for_phase => Some(Phase::Read),
+        _ => None,
+    };
+    Some(Found { wait, asked, woken, has_given_up, phase })
+}
+
+/// Whether a call has ended, as [`WaitSpan::has_ended`] says it.
+pub(super) fn has_ended(outcome: &Outcome) -> u64 {
+    match (outcome.status, outcome.reason) {
+        _ if outcome.is_uncertain => NONE,
+        (_, Reason::Dropped | Reason::AttachedMidway) => NONE,
+        (Status::Open, _) | (_, Reason::ProcessExit | Reason::Crash) => 0,
+        _ => 1,
+    }
 }
 
 /// Whether a sleep says that it did not last: with -1, or with the error's number.

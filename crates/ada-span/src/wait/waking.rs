@@ -29,7 +29,7 @@ pub(super) fn wake_of(call: &ObservedCall) -> Option<(u64, Wake)> {
 }
 
 /// Of the kernel's commands for futexes.
-fn is_wake(command: u64) -> bool {
+pub(super) fn is_wake(command: u64) -> bool {
     const WAKE: u64 = 1;
     const WAKE_BITSET: u64 = 10;
     matches!(command & 0x7f, WAKE | WAKE_BITSET)
