@@ -228,7 +228,28 @@ impl<'a> Parties<'a> {
                 None => last = Some(WokenBy::Perhaps(*wake)),
             }
         }
-        last.unwrap_or(WokenBy::Nobody)
+        last.unwrap_or_else(|| self.only_writer(wait.thread, asked, woken))
+    }
+
+    /// The one call meanwhile that can have let go of a lock that was written. Who does so before the one that waits has left its mark finds none, and does not say
+    /// which lock it is about; but somebody has ended the wait.
+    fn only_writer(&self, waiter: ThreadIndex, asked: TraceNanos, woken: TraceNanos) -> WokenBy {
+        let mut found = WokenBy::Nobody;
+        for (thread, steps) in self.steps.iter().filter(|(thread, _)| self.known.sees_unlocks && **thread != waiter) {
+            let first = steps.partition_point(|step| step.end < asked);
+            for step in steps[first..].iter().take_while(|step| step.start <= woken) {
+                let is_read = self.unlocks.get(&(*thread, step.seq)) == Some(&Mode::Read);
+                if !step.is_read_write || step.what != Step::LetGo || step.object != NONE || is_read {
+                    continue;
+                }
+                if found != WokenBy::Nobody {
+                    return WokenBy::Nobody;
+                }
+                let (thread, seq, start, end) = (*thread, step.seq, step.start, step.end);
+                found = WokenBy::Call(Wake { thread, seq, start, end, room: 0 });
+            }
+        }
+        found
     }
 
     /// Begins to read the threads' books again: their times do not go back.
@@ -245,7 +266,7 @@ impl<'a> Parties<'a> {
         if *phase != Some(Phase::Read) || !is_unknown || doubts.has(Doubt::SeveralWakers) {
             return;
         }
-        let Some(writer) = wait.waker.filter(|_| wait.wake_time.is_some_and(|time| time >= wait.start)) else { return };
+        let Some(writer) = wait.waker else { return };
         (wait.holder, wait.doubts) = (Some(writer), doubts.without(Doubt::NoOwner).0);
         wait.holder_tid = self.known.ids.get(writer.as_usize()).copied();
         self.find_taking(wait, writer, true);

@@ -118,7 +118,7 @@ fn check_turns(session: &TracedProgram, printed: &[Vec<String>], turns: usize) -
         .iter()
         .map(|line| ((number(&line[0]), number(&line[1])), (number(&line[2]), number(&line[3]))))
         .collect();
-    let waits = rows(session, &turns("name = 'take_turn' OR name LIKE '%::take_turn'"));
+    let waits = rows(session, &waits_in("name = 'take_turn' OR name LIKE '%::take_turn'"));
     let mut counts = Turns { waits: waits.len(), holders: 0, wakers: 0, ends: 0, last_wakers: 0 };
     let turn_of = |wait: &Value| (wait["thread_id"].as_u64().unwrap(), wait["turn"].as_u64().unwrap());
     // Who was woken and finds that another one was faster waits again.
@@ -143,7 +143,7 @@ fn check_turns(session: &TracedProgram, printed: &[Vec<String>], turns: usize) -
 }
 
 /// The waits in calls of a function, each with the call's number among the thread's.
-fn turns(which: &str) -> String {
+fn waits_in(which: &str) -> String {
     TURNS.replace("{which}", which)
 }
 
@@ -188,18 +188,13 @@ fn check_moments(session: &TracedProgram) {
     for moment in rows(session, longest) {
         let graph = session.json("waits", &["--at", &format!("{}ns", moment["at"])])["graph"].clone();
         let waits = graph["waits"].as_array().unwrap();
-        let waiting: Vec<&Value> = waits.iter().filter(|it| it["kind"] == "mutex").collect();
-        let may_be_released = |wait: &Value| wait["uncertain"].as_array().unwrap().contains(&"may_be_released".into());
-        let certain: Vec<&&Value> =
-            waiting.iter().filter(|it| !it["holder_thread_id"].is_null() && !may_be_released(it)).collect();
-        let of_lock = |wait: &&&Value| wait["object"] == certain.first().map_or(Value::Null, |it| it["object"].clone());
-        let holders: BTreeSet<u64> =
-            certain.iter().filter(of_lock).map(|it| it["holder_thread_id"].as_u64().unwrap()).collect();
-        assert!(holders.len() <= 1, "{graph:#}");
-        assert!(
-            !waiting.iter().filter(|it| of_lock(&it)).any(|it| holders.contains(&it["thread_id"].as_u64().unwrap())),
-            "{graph:#}"
-        );
+        let in_line: Vec<&Value> =
+            waits.iter().filter(|it| it["kind"] == "mutex" && it["function"] == "take_turn").collect();
+        let is_certain = |wait: &Value| !wait["uncertain"].as_array().unwrap().contains(&"may_be_released".into());
+        let certain = in_line.iter().filter(|it| is_certain(it));
+        let holders: BTreeSet<u64> = certain.filter_map(|it| it["holder_thread_id"].as_u64()).collect();
+        let waiters: BTreeSet<u64> = in_line.iter().filter_map(|it| it["thread_id"].as_u64()).collect();
+        assert!(holders.len() <= 1 && holders.is_disjoint(&waiters), "{graph:#}");
         named += holders.len();
     }
     assert!(named > 0);
@@ -467,7 +462,7 @@ fn a_latchs_last_arrival_ends_the_wait() {
         let numbers = |line: &Vec<String>| [0, 1, 2].map(|at| number(&line[at]));
         let truth: BTreeMap<(u64, u64), u64> =
             printed.iter().map(numbers).map(|[thread, turn, last]| ((thread, turn), last)).collect();
-        let found = rows(&session, &turns("name LIKE '%await_all%'"));
+        let found = rows(&session, &waits_in("name LIKE '%await_all%'"));
         let mut named = 0;
         for wait in found.iter().filter(|wait| wait["waker_thread_id"].is_u64()) {
             let turn = (wait["thread_id"].as_u64().unwrap(), wait["turn"].as_u64().unwrap());
