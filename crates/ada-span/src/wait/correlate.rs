@@ -9,7 +9,7 @@ use super::holds::{HoldSpan, holds_of};
 use super::looks::Looks;
 use super::once::OnceCalls;
 use super::parties::{Known, Parties};
-use super::readers::{Readers, show_locks};
+use super::readers::{Readers, join_reads, show_locks};
 use super::shared_calls::SharedCalls;
 use super::waiting::{Found, wait_of, woken_times};
 use super::waking::{wake_of, wakes_of};
@@ -61,6 +61,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let mut shared = SharedCalls::of_wakes(wakes, &looks);
     let (wakes, woken_times) = (wakes_of(&calls), woken_times(&calls));
     let mut waits: Vec<Found> = calls.iter().filter_map(|call| wait_of(call, &woken_times, &wakes)).collect();
+    join_reads(&mut waits);
     waits.extend(onces.waits().into_iter().chain(yields));
     waits.sort_by_key(|found| (found.wait.start, found.wait.thread, found.wait.seq));
     for found in waits.iter_mut().filter(|found| found.wait.is_open()) {

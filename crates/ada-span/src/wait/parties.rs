@@ -46,6 +46,8 @@ pub(super) struct Parties<'a> {
     wakes: Wakes,
     /// For what those had read-write locks that let go of them, where that is known.
     unlocks: HashMap<(ThreadIndex, EventSeq), Mode>,
+    /// Whether some thread asks for read-write locks for a while only.
+    gives_up: bool,
 }
 
 fn by_thread(losses: &[Loss]) -> HashMap<ThreadIndex, Vec<Loss>> {
@@ -71,6 +73,7 @@ impl<'a> Parties<'a> {
             lives: lives_of(known.threads),
             wakes,
             unlocks: modes_of_unlocks(steps),
+            gives_up: steps.values().flatten().any(|step| step.is_read_write && step.what == Step::Tried),
         }
     }
 
@@ -246,7 +249,9 @@ impl<'a> Parties<'a> {
                     return WokenBy::Nobody;
                 }
                 let (thread, seq, start, end) = (*thread, step.seq, step.start, step.end);
-                found = WokenBy::Call(Wake { thread, seq, start, end, room: 0 });
+                let wake = Wake { thread, seq, start, end, room: 0 };
+                // A writer that gives up lets others in too.
+                found = if self.gives_up { WokenBy::Perhaps(wake) } else { WokenBy::Call(wake) };
             }
         }
         found

@@ -9,6 +9,7 @@ use ada_event::EventSeq;
 
 use super::call::{LockStep, Step};
 use super::holds::HoldSpan;
+use super::waiting::{Found, Phase};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
 use crate::thread_index::ThreadIndex;
@@ -35,6 +36,28 @@ pub(super) fn show_locks(steps: &mut [LockStep]) {
             }
         }
     }
+}
+
+/// Makes one wait of those that a call has to make to read. One that reads and hands the lock to a writer wakes all that wait for either, and those who
+/// want to read wait again.
+pub(super) fn join_reads(waits: &mut Vec<Found>) {
+    let mut first: HashMap<(ThreadIndex, EventSeq), usize> = HashMap::new();
+    let mut joined: Vec<Found> = Vec::with_capacity(waits.len());
+    for found in waits.drain(..) {
+        if found.phase == Some(Phase::Read) {
+            let call = (found.wait.thread, found.wait.seq);
+            if let Some(before) = first.get(&call).map(|at| &mut joined[*at]) {
+                let (wait, next) = (&mut before.wait, found.wait);
+                (wait.end, wait.has_ended) = (next.end, next.has_ended);
+                wait.holder_tid = wait.holder_tid.or(next.holder_tid);
+                (before.woken, before.has_given_up) = (found.woken, found.has_given_up);
+                continue;
+            }
+            first.insert(call, joined.len());
+        }
+        joined.push(found);
+    }
+    *waits = joined;
 }
 
 /// For what a thread had a read-write lock.
