@@ -1,5 +1,6 @@
 /* Readers wait for a writer, and the writer for readers. Prints the writer's id, the lock, and how often readers found the
-   writer inside. The argument is how often it writes. */
+   writer inside. The arguments are how often it writes, and for how many
+   microseconds readers rest: without that the writer starves. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static volatile int is_writing, is_over, writer_id;
-static int rounds = 50;
+static int rounds = 50, rest;
 static volatile long sum;
 
 __attribute__((noipa)) void work(int steps)
@@ -51,8 +52,11 @@ static void *reader(void *unused)
 {
     (void)unused;
     long met = 0;
-    while (!is_over)
+    while (!is_over) {
         met += look();
+        if (rest)
+            usleep(rest);
+    }
     return (void *)met;
 }
 
@@ -62,6 +66,8 @@ int main(int words, char **word)
     void *met[3];
     if (words > 1)
         rounds = atoi(word[1]);
+    if (words > 2)
+        rest = atoi(word[2]);
     for (int at = 0; at < 3; at++)
         pthread_create(&threads[at], 0, at == 0 ? writer : reader, 0);
     for (int at = 0; at < 3; at++)

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use ada_event::{EventSeq, RuntimeAddr, TraceNanos};
 
+use super::futex::FUTEX;
 use super::once::OnceCalls;
 use super::yields::Yields;
 
@@ -17,8 +18,7 @@ use crate::replay::{Closed, FunctionNumber, Opened};
 use crate::role::{IoCall, Role, SyncCall};
 use crate::thread_index::ThreadIndex;
 
-/// The kernel's numbers of the calls that are of interest where a program makes them by `syscall`.
-const FUTEX: u64 = 202;
+/// The kernel's number of a call that is of interest where a program makes it by `syscall`, beside that for futexes.
 const IO_URING_ENTER: u64 = 426;
 /// Input and output that took less, in nanoseconds, is not taken for a wait.
 const SHORT_INPUT: u64 = 20_000;

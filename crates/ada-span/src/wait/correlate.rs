@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use ada_event::TraceNanos;
 
 use super::call::{LockStep, ObservedCall, SyncCalls};
+use super::found::Found;
 use super::holds::{HoldSpan, holds_of};
 use super::looks::Looks;
 use super::once::OnceCalls;
 use super::parties::{Known, Parties};
 use super::readers::{Readers, join_reads, show_locks};
 use super::shared_calls::SharedCalls;
-use super::waiting::{Found, wait_of, woken_times};
+use super::waiting::{wait_of, woken_times};
 use super::waking::{wake_of, wakes_of};
 use super::{WaitKind, WaitSpan};
 use crate::io_calls::IoCalls;

@@ -4,6 +4,8 @@ mod books;
 mod call;
 mod correlate;
 mod dispatched;
+mod found;
+mod futex;
 mod holds;
 mod looks;
 mod once;

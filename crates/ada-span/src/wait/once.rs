@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use ada_event::{EventSeq, RuntimeAddr, TraceNanos};
 
-use super::waiting::{Found, has_ended, is_wait};
-use super::waking::is_wake;
+use super::found::{Found, has_ended};
+use super::futex::{FUTEX, is_wait, is_wake};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
 use crate::detail::EventDetail;
@@ -18,8 +18,6 @@ use crate::replay::{Closed, Opened};
 use crate::role::{OnceCall, Role, SyncCall};
 use crate::thread_index::ThreadIndex;
 
-/// The kernel's number of the call for futexes.
-const FUTEX: u64 = 202;
 /// A futex call is the call's own where at most this many calls lie in between, and not one of what it runs.
 const NEAR: u32 = 2;
 

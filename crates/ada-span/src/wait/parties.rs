@@ -7,8 +7,8 @@ use ada_event::{EventSeq, ThreadId, TraceNanos};
 
 use super::books::{Books, TakenBy};
 use super::call::{LockStep, MOST_STEPS, Step};
+use super::found::{Found, Phase};
 use super::readers::{Mode, modes_of_unlocks};
-use super::waiting::{Found, Phase};
 use super::wakes::{Wake, Wakes, WokenBy};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;

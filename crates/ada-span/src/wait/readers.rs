@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use ada_event::EventSeq;
 
 use super::call::{LockStep, Step};
+use super::found::{Found, Phase};
 use super::holds::HoldSpan;
-use super::waiting::{Found, Phase};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
 use crate::thread_index::ThreadIndex;

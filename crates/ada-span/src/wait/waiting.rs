@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 
 use super::call::ObservedCall;
-use super::shared_calls::SharedWait;
+use super::found::{Found, Phase, has_ended};
+use super::futex::is_wait;
 use super::wakes::Wakes;
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
-use crate::outcome::{Outcome, Reason, Status};
 use crate::role::{IoCall, Role, SyncCall};
 use crate::thread_index::ThreadIndex;
 
@@ -20,49 +20,6 @@ const CONDITION_BYTES: u64 = 48;
 const READ_WRITE_BYTES: u64 = 56;
 /// In such a lock, `__wrphase_futex`: the next writer waits here for readers. Other writers wait behind it, at `__writers_futex`.
 const PHASE: u64 = 8;
-
-/// A wait that was found.
-pub(super) struct Found {
-    pub(super) wait: WaitSpan,
-    /// When what the program called began: whoever ends the wait may come before the thread sleeps.
-    pub(super) asked: TraceNanos,
-    /// When it was over, and only a mutex was to be taken again.
-    pub(super) woken: TraceNanos,
-    /// Whether it ended without anybody's doing.
-    pub(super) has_given_up: bool,
-    /// Of the words of a read-write lock, whether it waits for the lock to be handed from those that read to one that writes, or back.
-    pub(super) phase: Option<Phase>,
-}
-
-/// What a read-write lock is to be handed over for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// To be written: nobody else has it when the wait is over.
-    Write,
-    /// To be read, by as many as there are: who has it to write lets go of it.
-    Read,
-}
-
-impl Found {
-    /// What is needed to find who ended it in another process.
-    pub(super) fn shared(&self) -> SharedWait {
-        let Self { wait, asked, woken, has_given_up, .. } = self;
-        SharedWait {
-            thread: wait.thread,
-            seq: wait.seq,
-            start: wait.start,
-            asked: *asked,
-            woken: *woken,
-            has_given_up: u64::from(*has_given_up),
-        }
-    }
-}
-
-pub(super) fn is_wait(command: u64) -> bool {
-    const WAIT: u64 = 0;
-    const WAIT_BITSET: u64 = 9;
-    matches!(command & 0x7f, WAIT | WAIT_BITSET)
-}
 
 /// The wait that a call is.
 pub(super) fn wait_of(
@@ -152,16 +109,6 @@ pub(super) fn wait_of(
         _ => None,
     };
     Some(Found { wait, asked, woken, has_given_up, phase })
-}
-
-/// Whether a call has ended, as [`WaitSpan::has_ended`] says it.
-pub(super) fn has_ended(outcome: &Outcome) -> u64 {
-    match (outcome.status, outcome.reason) {
-        _ if outcome.is_uncertain => NONE,
-        (_, Reason::Dropped | Reason::AttachedMidway) => NONE,
-        (Status::Open, _) | (_, Reason::ProcessExit | Reason::Crash) => 0,
-        _ => 1,
-    }
 }
 
 /// Whether a sleep says that it did not last: with -1, or with the error's number.

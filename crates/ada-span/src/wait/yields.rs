@@ -5,7 +5,7 @@
 
 use ada_event::{EventSeq, TraceNanos};
 
-use super::waiting::Found;
+use super::found::Found;
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
 use crate::replay::{Closed, Opened};
