@@ -3,7 +3,7 @@
    that number to the one before its own, which is the one that let go of the lock last. The arguments are the threads, their turns,
    and for how many microseconds each has the lock: it sleeps meanwhile, so that the others come and wait. With a fourth one all
    begin together. PROTOCOL can be given to the compiler: the lock is one that hands the priority of those that wait on. So can BEFORE_PAGE:
-   so many bytes of the lock lie in one page, and the rest in the next. */
+   so many bytes of the lock lie in one page, and the rest in the next; and READ_WRITE: it is a read-write lock, and taken to write. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -22,8 +22,17 @@ static struct {
     pthread_mutex_t lock;
 } pages __attribute__((aligned(4096)));
 #define lock pages.lock
+#elif defined(READ_WRITE)
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 #else
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#endif
+#ifdef READ_WRITE
+#define TAKE pthread_rwlock_wrlock
+#define LET_GO pthread_rwlock_unlock
+#else
+#define TAKE pthread_mutex_lock
+#define LET_GO pthread_mutex_unlock
 #endif
 static volatile int begun;
 static pthread_barrier_t start;
@@ -33,10 +42,10 @@ static int threads = 4, turns = 50, microseconds = 200;
 __attribute__((noipa)) void take_turn(struct turn *turn)
 {
     turn->asked = begun;
-    pthread_mutex_lock(&lock);
+    TAKE(&lock);
     turn->number = begun++;
     usleep(microseconds);
-    pthread_mutex_unlock(&lock);
+    LET_GO(&lock);
 }
 
 static void *serve(void *turns_of_thread)

@@ -1,12 +1,15 @@
 /* Readers wait for a writer, and the writer for readers. Prints the writer's id, the lock, and how often readers found the
-   writer inside. */
+   writer inside. The arguments are how often it writes, and for how many
+   microseconds readers rest: without that the writer starves. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static volatile int is_writing, is_over, writer_id;
+static int rounds = 50, rest;
 static volatile long sum;
 
 __attribute__((noipa)) void work(int steps)
@@ -37,7 +40,7 @@ __attribute__((noipa)) long look(void)
 static void *writer(void *unused)
 {
     writer_id = gettid();
-    for (int round = 0; round < 50; round++) {
+    for (int round = 0; round < rounds; round++) {
         change();
         usleep(500);
     }
@@ -49,15 +52,22 @@ static void *reader(void *unused)
 {
     (void)unused;
     long met = 0;
-    while (!is_over)
+    while (!is_over) {
         met += look();
+        if (rest)
+            usleep(rest);
+    }
     return (void *)met;
 }
 
-int main(void)
+int main(int words, char **word)
 {
     pthread_t threads[3];
     void *met[3];
+    if (words > 1)
+        rounds = atoi(word[1]);
+    if (words > 2)
+        rest = atoi(word[2]);
     for (int at = 0; at < 3; at++)
         pthread_create(&threads[at], 0, at == 0 ? writer : reader, 0);
     for (int at = 0; at < 3; at++)

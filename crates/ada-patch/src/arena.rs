@@ -175,8 +175,8 @@ impl Arena {
         index: usize,
         (function, probe): (u32, Option<Probed>),
     ) -> Result<HookSite, SkipReason> {
-        let [number, first, second, bits] = probe.map_or([0; 4], Probed::words);
-        let numbers = [function, number, first, second, bits];
+        let [number, first, second, bits, usual] = probe.map_or([0; 5], Probed::words);
+        let numbers = [function, number, first, second, bits, usual];
         let Self { base, front, recorders, shared, .. } = self;
         let template = &self.templates[2 * kind as usize + usize::from(!plan.flags_are_dead)];
         front.resize(front.len().next_multiple_of(ALIGN), 0xcc);

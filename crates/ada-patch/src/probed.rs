@@ -86,13 +86,15 @@ pub const WORDS_BEHIND: usize = 4;
 /// What the stub looks at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
-    /// The probe is of interest only if one of two half words behind the first argument has one of these bits set, and then the
-    /// registers of the call are kept. The function is about to read them too.
-    Bits {
+    /// The probe is of interest only if one of two half words behind the first argument is another one, as far as these bits go,
+    /// and then the registers of the call are kept. The function is about to read them too.
+    Unlike {
         /// Where the half words are.
         offsets: [u32; 2],
         /// The bits.
         bits: u32,
+        /// What they are where nothing is of interest.
+        usual: u32,
     },
     /// If this is the first argument, the registers of call and return are kept. Otherwise the agent is called at both ends.
     FirstArgument(u32),
@@ -100,13 +102,13 @@ pub enum Guard {
 
 impl Probed {
     /// What fills the holes of a stub.
-    pub(crate) fn words(self) -> [u32; 4] {
-        let (first, second, bits) = match self.guard {
-            None => (0, 0, 0),
-            Some(Guard::Bits { offsets: [first, second], bits }) => (first, second, bits),
-            Some(Guard::FirstArgument(number)) => (number, 0, 0),
+    pub(crate) fn words(self) -> [u32; 5] {
+        let (first, second, bits, usual) = match self.guard {
+            None => (0, 0, 0, 0),
+            Some(Guard::Unlike { offsets: [first, second], bits, usual }) => (first, second, bits, usual),
+            Some(Guard::FirstArgument(number)) => (number, 0, 0, 0),
         };
-        [self.number, first, second, bits]
+        [self.number, first, second, bits, usual]
     }
 }
 

@@ -83,7 +83,7 @@ impl StubKind {
     /// The same where a guard says when the probe is of interest.
     pub(crate) const fn guarded(self, guard: Guard) -> Self {
         match (self, guard) {
-            (Self::Full, Guard::Bits { .. }) => Self::GuardedFull,
+            (Self::Full, Guard::Unlike { .. }) => Self::GuardedFull,
             (Self::Full, Guard::FirstArgument(_)) => Self::NumberedFull,
             (other, _) => other.probed(AgentPart::CallOnly),
         }

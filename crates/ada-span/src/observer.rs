@@ -119,7 +119,7 @@ impl<'a> Observer<'a> {
     fn wants_role(&self, role: Role) -> bool {
         role.is_thread_call()
             || role.is_concurrency()
-            || matches!(role, Role::ThreadStart | Role::ThreadTeardown | Role::Sync(_) | Role::Exec)
+            || matches!(role, Role::ThreadStart | Role::ThreadTeardown | Role::Sync(_) | Role::Once(_) | Role::Exec)
     }
 
     #[inline]
@@ -159,7 +159,7 @@ impl<'a> Observer<'a> {
             self.open_calls.push(self.thread_calls.len());
             self.thread_calls.push(ThreadCall::begun(thread, opened, detail.as_ref()));
         }
-        self.sync.open(thread, opened, detail.as_ref());
+        self.sync.open(thread, opened, detail.as_ref(), self.traits.get(function).address);
         if self.logical.wants_next() {
             let known = self.traits.get(function);
             self.logical.next(opened, function, !known.is_runtime && known.role == Role::Plain);

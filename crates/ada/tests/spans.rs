@@ -21,6 +21,8 @@ mod goroutines;
 mod io_waits;
 #[path = "spans/letters.rs"]
 mod letters;
+#[path = "spans/once_waits.rs"]
+mod once_waits;
 #[path = "spans/priorities.rs"]
 mod priorities;
 #[path = "spans/recording.rs"]

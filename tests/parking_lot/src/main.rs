@@ -1,6 +1,7 @@
 //! Threads stand in line for a mutex of parking_lot, each of which waits on a futex of its own. Whoever has it goes on when
 //! all others sleep in the kernel: before that, parking_lot yields, which takes long on a busy machine. Prints for each
 //! turn of a thread: its id, the turn's number among its own, that among all, and how many turns had begun when it asked.
+//! The argument is how many turns each has.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,7 +9,6 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 const THREADS: usize = 3;
-const TURNS: usize = 20;
 
 static LOCK: Mutex<u64> = parking_lot::const_mutex(0);
 static BEGUN: AtomicU64 = AtomicU64::new(0);
@@ -43,10 +43,10 @@ fn take_turn() -> (u64, u64) {
     (number, asked)
 }
 
-fn serve(thread: usize) -> Vec<String> {
+fn serve(thread: usize, count: usize) -> Vec<String> {
     IDS[thread].store(gettid(), Ordering::SeqCst);
     let mut turns = Vec::new();
-    for turn in 0..TURNS {
+    for turn in 0..count {
         let (number, asked) = take_turn();
         turns.push(format!("{} {turn} {number} {asked}", gettid()));
     }
@@ -55,8 +55,9 @@ fn serve(thread: usize) -> Vec<String> {
 }
 
 fn main() {
+    let count = std::env::args().nth(1).map_or(20, |word| word.parse().unwrap());
     let lines = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || serve(thread))).collect();
+        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || serve(thread, count))).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
     });
     println!("{}", lines.join("\n"));

@@ -45,7 +45,12 @@ fn part(about: &About<'_>, held: &WaitSpan, wait: &WaitSpan, places: &CallPlaces
     let since_start = |time: TraceNanos| nanoseconds(time.since(about.trace.start()));
     let mut words = format!("thread {}", process.thread_id(wait.thread));
     if held.kind() != WaitKind::Join {
-        words.push_str(&format!(" holds {} {}", held.kind(), object_name(process, held).unwrap_or_default()));
+        words.push_str(&format!(
+            " {} {} {}",
+            held.kind().holding(),
+            held.kind(),
+            object_name(process, held).unwrap_or_default()
+        ));
         words.extend(held.hold_start.map(|since| format!(" since {}", since_start(since))));
         let place = held.holder.zip(held.hold_seq).and_then(|(thread, seq)| places.name(process, thread, seq));
         words.extend(place.map(|place| format!(" (taken in {place})")));

@@ -16,7 +16,7 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     let is_for_ever = |wait: &WaitSpan| {
         wait.is_open()
             && wait.is_timed == 0
-            && !matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input | WaitKind::Signal)
+            && !matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input | WaitKind::Signal | WaitKind::Yield)
     };
     let all = ThreadIndex::all(process.tables.meta().threads.len());
     let mut alive = all.filter(|thread| is_alive(about, *thread));

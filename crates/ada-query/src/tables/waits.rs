@@ -26,8 +26,8 @@ impl Described for Waits {
             plain(
                 "kind",
                 Kind::Text,
-                "mutex, rwlock, condition, semaphore, barrier, join, futex, sleep, io, queue or signal; of tasks also channel, \
-                 select, task, group, continuation, executor or runtime",
+                "mutex, rwlock, condition, semaphore, barrier, join, once, yield, futex, sleep, io, queue or \
+                 signal; of tasks also channel, select, task, group, continuation, executor or runtime",
             ),
             plain(
                 "object",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ada_event::TraceNanos;
 use ada_span::ThreadIndex;
-use ada_span::wait::{WaitKind, WaitSpan};
+use ada_span::wait::{Doubt, HoldSpan, WaitKind, WaitSpan};
 
 use crate::trace::TraceProcess;
 
@@ -18,6 +18,46 @@ pub fn blocked_at(process: &TraceProcess, time: TraceNanos) -> BTreeMap<ThreadIn
     // They are in the order of their starts, so that inner ones come later.
     waits.filter(|wait| wait.is_open() || wait.end > time).map(|wait| (wait.thread, *wait)).collect()
 }
+
+/// A wait as it was at a moment: its holder is the thread that certainly has the lock then. Where nobody certainly does, it is still the one that had
+/// it when the wait began, which may have let go since.
+pub fn held_at(process: &TraceProcess, wait: &WaitSpan, time: TraceNanos) -> WaitSpan {
+    let is_lock = matches!(wait.kind(), WaitKind::Mutex | WaitKind::ReadWriteLock) && wait.suspension.is_none();
+    if !is_lock || wait.is_blocked_by_holder() {
+        return *wait;
+    }
+    let time = time.min(wait.end);
+    let is_it = |hold: &&HoldSpan| {
+        (hold.kind, hold.object) == (wait.kind, wait.object)
+            && hold.start <= time
+            && time <= hold.end
+            && hold.thread != wait.thread
+    };
+    let holds = if hides_releases(process) { &[][..] } else { &process.tables.meta().holds };
+    // Of several that read it, the one that is named anyway.
+    let found = holds.iter().filter(is_it).max_by_key(|hold| (Some(hold.thread) == wait.holder, hold.start));
+    match found {
+        Some(hold) => WaitSpan {
+            holder: Some(hold.thread),
+            holder_tid: Some(process.thread_id(hold.thread)),
+            hold_seq: Some(hold.seq),
+            hold_start: Some(hold.start),
+            doubts: wait.doubts & !HOLDER_DOUBTS,
+            ..*wait
+        },
+        None if wait.holder_tid.is_some() => {
+            WaitSpan { doubts: wait.doubts | 1 << Doubt::MayBeReleased as u64, ..*wait }
+        }
+        None => *wait,
+    }
+}
+
+/// What may be said of a wait's holder.
+const HOLDER_DOUBTS: u64 = 1 << Doubt::NoOwner as u64
+    | 1 << Doubt::UnknownOwner as u64
+    | 1 << Doubt::SeveralLocks as u64
+    | 1 << Doubt::NoLockCall as u64
+    | 1 << Doubt::MayBeReleased as u64;
 
 /// The circles of threads that wait for each other for ever. Only what is proved is one: each wait had not ended when the
 /// recording did, gives up never, and its holder has let go of nothing since.
@@ -41,7 +81,8 @@ fn is_release(raw: &str) -> bool {
 fn circles(blocked: &BTreeMap<ThreadIndex, WaitSpan>) -> Vec<Deadlock> {
     let next = |thread: ThreadIndex| {
         let wait = blocked.get(&thread)?;
-        let is_for_ever = matches!(wait.kind(), WaitKind::Mutex | WaitKind::ReadWriteLock | WaitKind::Join);
+        let is_for_ever =
+            matches!(wait.kind(), WaitKind::Mutex | WaitKind::ReadWriteLock | WaitKind::Join | WaitKind::Once);
         (is_for_ever && wait.is_blocked_by_holder()).then_some((*wait, wait.holder?))
     };
     let mut seen = BTreeSet::new();
@@ -68,7 +109,6 @@ fn circles(blocked: &BTreeMap<ThreadIndex, WaitSpan>) -> Vec<Deadlock> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ada_span::wait::Doubt;
 
     fn wait(thread: u32, holder: u32) -> WaitSpan {
         WaitSpan {

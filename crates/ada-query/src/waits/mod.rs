@@ -6,7 +6,7 @@ mod readers;
 mod sums;
 mod tasks;
 
-pub use blocked::{Deadlock, blocked_at, deadlocks, hides_releases};
+pub use blocked::{Deadlock, blocked_at, deadlocks, held_at, hides_releases};
 pub use call_places::CallPlaces;
 pub use readers::Readers;
 pub use sums::{By, WaitSum, sums};
@@ -38,6 +38,7 @@ pub fn object_name(process: &TraceProcess, wait: &WaitSpan) -> Option<String> {
     }
     match (wait.kind(), wait.holder) {
         (WaitKind::Sleep | WaitKind::Signal, _) => None,
+        (WaitKind::Yield, _) => Some(format!("{} yields", wait.object)),
         (WaitKind::Input, _) => {
             let known = process.io_object(wait.object).map(str::to_owned);
             known.or(wait.descriptor.map(|descriptor| format!("descriptor {descriptor}")))

@@ -91,6 +91,8 @@ pub fn sums<'w>(
         let kind = wait.kind();
         let task = suspended(process, wait).map(|(task, _)| task.id);
         let key = match by {
+            // What is looked for is not known, but where is.
+            By::Object if kind == WaitKind::Yield => (kind, false, None, None, places.of_waiter(wait)),
             By::Object => (kind, task.is_some(), Some(wait.object), None, None),
             By::Holder => {
                 let place = wait.holder.zip(wait.hold_seq).and_then(|(thread, seq)| places.get(thread, seq));

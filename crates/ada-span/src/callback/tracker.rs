@@ -79,6 +79,11 @@ impl OpenCall {
     fn holds(&self, function: FunctionId) -> bool {
         self.held.iter().any(|(held, _)| *held == function)
     }
+
+    /// Whether what it jumps to is a part of it: `pthread_once` has another one for what was not done yet.
+    fn goes_on(&self) -> bool {
+        matches!(self.role, Role::Once(_))
+    }
 }
 
 /// Whether an open call is the run of a callback.
@@ -148,7 +153,7 @@ impl<'a> CallbackTracker<'a> {
 
     /// Whether it follows the next call, whatever that is.
     pub(crate) fn wants_next(&self) -> bool {
-        self.jumping.is_some()
+        self.jumping.is_some() || self.replaced.as_ref().is_some_and(OpenCall::goes_on)
     }
 
     /// A call. Calls without detail, of functions whose address was not handed over, may be left out.
@@ -174,7 +179,11 @@ impl<'a> CallbackTracker<'a> {
             (None, true) => self.execution(thread, opened, function, caller, detail, is_jump),
             (None, false) => Execution::No,
         };
-        let held = self.held(opened, function, detail);
+        let handed_on = self
+            .replaced
+            .as_ref()
+            .filter(|it| it.goes_on() && is_jump && opened.is_frame && it.depth == opened.depth && detail.is_none());
+        let held = handed_on.map_or_else(|| self.held(opened, function, detail), |it| it.held.clone());
         let own = Initiator {
             seq: opened.seq,
             time: opened.start,

@@ -4,6 +4,7 @@ mod gcd_call;
 mod go_call;
 mod go_part;
 mod io_call;
+mod once_call;
 mod swift_call;
 mod sync_call;
 
@@ -11,6 +12,7 @@ pub use gcd_call::{GcdCall, How, Submit};
 pub use go_call::GoCall;
 pub use go_part::GoPart;
 pub use io_call::IoCall;
+pub use once_call::OnceCall;
 pub use swift_call::SwiftCall;
 pub use sync_call::SyncCall;
 
@@ -72,6 +74,8 @@ pub enum Role {
     Gcd(GcdCall),
     /// Waits for other threads, or wakes them.
     Sync(SyncCall),
+    /// Runs something once, or waits for who does.
+    Once(OnceCall),
     /// Reports goroutines.
     Go(GoCall),
 }
@@ -109,7 +113,6 @@ impl Role {
             | "__libc_sigaction" | "sigset" => Self::SignalHandler,
             "qsort" | "qsort_r" | "__qsort_r" => Self::TakesFunction(3),
             "bsearch" => Self::TakesFunction(4),
-            "pthread_once" | "__pthread_once" => Self::TakesFunction(1),
             "atexit" | "__cxa_atexit" | "on_exit" | "at_quick_exit" | "__cxa_at_quick_exit" => Self::TakesFunction(0),
             "execve" | "__execve" | "execveat" | "fexecve" => Self::Exec,
             "main" => Self::Main,
@@ -122,7 +125,8 @@ impl Role {
             name => {
                 let swift = SwiftCall::of(name).map(Self::Swift);
                 let other = || GcdCall::of(name).map(Self::Gcd).or_else(|| SyncCall::of(name).map(Self::Sync));
-                swift.or_else(other).or_else(|| GoCall::of(name).map(Self::Go)).unwrap_or_default()
+                let once = || OnceCall::of(name).map(Self::Once);
+                swift.or_else(other).or_else(once).or_else(|| GoCall::of(name).map(Self::Go)).unwrap_or_default()
             }
         }
     }
@@ -144,6 +148,7 @@ impl Role {
     pub const fn may_hand_over(self, argument: usize) -> bool {
         match self {
             Self::TakesFunction(own) => argument == own as usize,
+            Self::Once(OnceCall::TakesFunction) => argument == 1,
             // `signal` has it in a register, `sigaction` in memory.
             Self::SignalHandler => argument == 1 || argument == 6,
             _ => !self.hands_nothing_over(),

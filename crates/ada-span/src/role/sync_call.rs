@@ -41,6 +41,8 @@ pub enum SyncCall {
     FutexWait,
     /// Wakes who waits on that word.
     FutexWake,
+    /// Gives up its thread's turn.
+    Yield,
     /// Any system call; futexes are of interest.
     System,
     /// Waits for time to pass.
@@ -84,6 +86,7 @@ impl SyncCall {
             | "(futex wait)" => Self::FutexWait,
             "lll_lock_wake" | "lll_lock_wake_private" | "(futex wake)" => Self::FutexWake,
             "syscall" => Self::System,
+            "sched_yield" => Self::Yield,
             "sleep" | "usleep" | "nanosleep" | "clock_nanosleep" => Self::Sleep,
             name => {
                 let name = name.trim_start_matches("libc_");

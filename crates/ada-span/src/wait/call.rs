@@ -2,7 +2,11 @@
 
 use std::collections::HashSet;
 
-use ada_event::{EventSeq, TraceNanos};
+use ada_event::{EventSeq, RuntimeAddr, TraceNanos};
+
+use super::futex::FUTEX;
+use super::once::OnceCalls;
+use super::yields::Yields;
 
 use crate::NONE;
 use crate::detail::{DetailSource, EventDetail};
@@ -14,8 +18,7 @@ use crate::replay::{Closed, FunctionNumber, Opened};
 use crate::role::{IoCall, Role, SyncCall};
 use crate::thread_index::ThreadIndex;
 
-/// The kernel's numbers of the calls that are of interest where a program makes them by `syscall`.
-const FUTEX: u64 = 202;
+/// The kernel's number of a call that is of interest where a program makes it by `syscall`, beside that for futexes.
 const IO_URING_ENTER: u64 = 426;
 /// Input and output that took less, in nanoseconds, is not taken for a wait.
 const SHORT_INPUT: u64 = 20_000;
@@ -83,6 +86,10 @@ pub(crate) struct SyncCalls {
     pub(super) steps: Vec<(ThreadIndex, Vec<LockStep>)>,
     /// Calls of input and output.
     pub(super) io: IoCalls,
+    /// Calls by which something is run once.
+    pub(super) onces: OnceCalls,
+    /// Calls by which threads give up their turns.
+    pub(super) yields: Yields,
     /// Functions of which registers are kept.
     with_registers: HashSet<FunctionNumber>,
     open: Vec<Open>,
@@ -132,21 +139,30 @@ impl SyncCalls {
     pub(crate) fn begin_thread(&mut self, thread: ThreadIndex) {
         self.open.clear();
         self.jumped = None;
+        self.onces.begin_thread();
+        self.yields.begin_thread();
         self.steps.push((thread, Vec::new()));
     }
 
     /// Whether the next call is of interest, whatever it is.
     #[inline]
     pub(crate) fn wants_next(&self) -> bool {
-        self.jumped.is_some()
+        self.jumped.is_some() || self.onces.wants_next() || self.yields.wants_next()
     }
 
     #[inline]
     pub(crate) fn has_open(&self) -> bool {
-        !self.open.is_empty()
+        !self.open.is_empty() || self.onces.has_open() || self.yields.has_open()
     }
 
-    pub(crate) fn open(&mut self, thread: ThreadIndex, opened: &Opened, detail: Option<&EventDetail>) {
+    /// `address` is the function's.
+    pub(crate) fn open(
+        &mut self,
+        thread: ThreadIndex,
+        opened: &Opened,
+        detail: Option<&EventDetail>,
+        address: Option<RuntimeAddr>,
+    ) {
         if let Some((mut open, depth)) = self.jumped.take()
             && depth == opened.depth
             && opened.is_frame
@@ -157,6 +173,10 @@ impl SyncCalls {
         if opened.role == Role::Exec && opened.is_frame {
             // Everything is another thing then.
             self.io.keep(IoCallSpan::of_exec(thread, opened.seq, opened.start), None);
+        }
+        self.yields.open(thread, opened);
+        if self.onces.open(thread, opened, detail, address) || opened.role == Role::Sync(SyncCall::Yield) {
+            return;
         }
         let is_of_interest = matches!(opened.role, Role::Sync(_) | Role::ThreadJoin | Role::ThreadJoinInt);
         if !is_of_interest || !opened.is_frame {
@@ -253,6 +273,8 @@ impl SyncCalls {
     }
 
     pub(crate) fn close(&mut self, closed: &Closed, mut detail: impl FnMut() -> Option<EventDetail>) {
+        self.yields.close(closed);
+        self.onces.close(closed);
         while let Some(open) = self.open.pop_if(|open| open.in_seq == closed.seq) {
             let end = closed.end();
             let is_input = matches!(open.role, Role::Sync(SyncCall::Input(_)));

@@ -4,15 +4,17 @@ use std::collections::HashMap;
 
 use ada_event::TraceNanos;
 
-use super::WaitSpan;
 use super::call::{LockStep, ObservedCall, SyncCalls};
+use super::found::Found;
 use super::holds::{HoldSpan, holds_of};
 use super::looks::Looks;
+use super::once::OnceCalls;
 use super::parties::{Known, Parties};
-use super::readers::{Readers, show_locks};
+use super::readers::{Readers, join_reads, show_locks};
 use super::shared_calls::SharedCalls;
-use super::waiting::{Found, wait_of, woken_times};
+use super::waiting::{wait_of, woken_times};
 use super::waking::{wake_of, wakes_of};
+use super::{WaitKind, WaitSpan};
 use crate::io_calls::IoCalls;
 use crate::pthread::ThreadEnd;
 use crate::thread_index::ThreadIndex;
@@ -39,14 +41,16 @@ pub(crate) struct Waits {
 pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let mut calls = Vec::new();
     let mut steps: HashMap<ThreadIndex, Vec<LockStep>> = HashMap::new();
-    let mut io = IoCalls::default();
+    let (mut io, mut onces, mut yields) = (IoCalls::default(), OnceCalls::default(), Vec::new());
     for part in parts {
         calls.extend(part.calls);
         steps.extend(part.steps);
         io.join(part.io);
+        onces.join(part.onces);
+        yields.extend(part.yields.waits());
     }
     io.sort();
-    if calls.is_empty() {
+    if calls.is_empty() && onces.is_empty() && yields.is_empty() {
         return Waits { io, ..Waits::default() };
     }
     calls.sort_unstable_by_key(|call: &ObservedCall| (call.start, call.thread, call.seq));
@@ -58,6 +62,9 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let mut shared = SharedCalls::of_wakes(wakes, &looks);
     let (wakes, woken_times) = (wakes_of(&calls), woken_times(&calls));
     let mut waits: Vec<Found> = calls.iter().filter_map(|call| wait_of(call, &woken_times, &wakes)).collect();
+    join_reads(&mut waits);
+    waits.extend(onces.waits().into_iter().chain(yields));
+    waits.sort_by_key(|found| (found.wait.start, found.wait.thread, found.wait.seq));
     for found in waits.iter_mut().filter(|found| found.wait.is_open()) {
         // The thread makes no event at its end.
         found.wait.end = found.wait.end.max(known.options.end_time);
@@ -72,7 +79,11 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     for at in order {
         parties.find_waker(&mut waits[at]);
     }
-    shared.waits = waits.iter().filter(|found| looks.is_shared(found.wait.object)).map(Found::shared).collect();
+    parties.reopen_books();
+    waits.iter_mut().for_each(|found| parties.find_next_holder(found));
+    // What is run once is run by one of the process's own threads.
+    let is_shared = |wait: &WaitSpan| wait.kind() != WaitKind::Once && looks.is_shared(wait.object);
+    shared.waits = waits.iter().filter(|found| is_shared(&found.wait)).map(Found::shared).collect();
     let mut waits: Vec<WaitSpan> = waits.into_iter().map(|found| found.wait).collect();
     let mut holds = Vec::new();
     if known.sees_unlocks {

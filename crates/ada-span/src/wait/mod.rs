@@ -4,14 +4,18 @@ mod books;
 mod call;
 mod correlate;
 mod dispatched;
+mod found;
+mod futex;
 mod holds;
 mod looks;
+mod once;
 mod parties;
 mod readers;
 mod shared_calls;
 mod waiting;
 mod wakes;
 mod waking;
+mod yields;
 
 pub(crate) use wakes::{Wake, Wakes, WokenBy};
 
@@ -125,6 +129,10 @@ word_enum! {
         Signal = 16, "signal";
         /// Anything else that a runtime has its tasks wait for, as its collector.
         Runtime = 17, "runtime";
+        /// Another thread that runs what is to be run once.
+        Once = 18, "once";
+        /// Something that a thread looks for again and again, and gives up its turn in between.
+        Yield = 19, "yield";
     }
 }
 
@@ -153,6 +161,13 @@ word_enum! {
         OutsideWaker = 9, "outside_waker";
         /// What a ring was asked to do lies in memory that the program shares with the kernel, and is not read.
         UnreadRing = 10, "unread_ring";
+    }
+}
+
+impl WaitKind {
+    /// What its holder does with it, in a word.
+    pub const fn holding(self) -> &'static str {
+        if matches!(self, Self::Once) { "runs" } else { "holds" }
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use ada_event::{ThreadId, TraceNanos};
+use ada_event::{EventSeq, ThreadId, TraceNanos};
 
 use super::books::{Books, TakenBy};
 use super::call::{LockStep, MOST_STEPS, Step};
-use super::waiting::Found;
+use super::found::{Found, Phase};
+use super::readers::{Mode, modes_of_unlocks};
 use super::wakes::{Wake, Wakes, WokenBy};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
@@ -43,6 +44,10 @@ pub(super) struct Parties<'a> {
     /// How many threads had the same id, one after the other.
     lives: HashMap<ThreadIndex, usize>,
     wakes: Wakes,
+    /// For what those had read-write locks that let go of them, where that is known.
+    unlocks: HashMap<(ThreadIndex, EventSeq), Mode>,
+    /// Whether some thread asks for read-write locks for a while only.
+    gives_up: bool,
 }
 
 fn by_thread(losses: &[Loss]) -> HashMap<ThreadIndex, Vec<Loss>> {
@@ -67,6 +72,8 @@ impl<'a> Parties<'a> {
             losses: by_thread(known.losses),
             lives: lives_of(known.threads),
             wakes,
+            unlocks: modes_of_unlocks(steps),
+            gives_up: steps.values().flatten().any(|step| step.is_read_write && step.what == Step::Tried),
         }
     }
 
@@ -89,19 +96,27 @@ impl<'a> Parties<'a> {
             Some(None) => doubts.add(Doubt::UnknownOwner),
             Some(Some(holder)) => {
                 wait.holder = Some(holder);
-                let books = self.books.get_mut(&holder);
-                match books.map_or(TakenBy::Nobody, |it| it.taken_by(wait.object, wait.start, is_read_write)) {
-                    TakenBy::Call(seq, since) => (wait.hold_seq, wait.hold_start) = (Some(seq), Some(since)),
-                    TakenBy::Several => doubts.add(Doubt::SeveralLocks),
-                    TakenBy::Nobody => doubts.add(Doubt::NoLockCall),
-                }
-                if wait.is_open() && self.may_have_released(holder, wait, is_read_write) {
-                    doubts.add(Doubt::MayBeReleased);
-                }
-                if self.loses(holder, wait) {
-                    doubts.add(Doubt::Dropped);
-                }
+                self.find_taking(wait, holder, is_read_write);
+                return;
             }
+        }
+        wait.doubts = doubts.0;
+    }
+
+    /// Finds the call by which the holder took what is waited for.
+    fn find_taking(&mut self, wait: &mut WaitSpan, holder: ThreadIndex, is_read_write: bool) {
+        let mut doubts = Doubts(wait.doubts);
+        let books = self.books.get_mut(&holder);
+        match books.map_or(TakenBy::Nobody, |it| it.taken_by(wait.object, wait.start, is_read_write)) {
+            TakenBy::Call(seq, since) => (wait.hold_seq, wait.hold_start) = (Some(seq), Some(since)),
+            TakenBy::Several => doubts.add(Doubt::SeveralLocks),
+            TakenBy::Nobody => doubts.add(Doubt::NoLockCall),
+        }
+        if wait.is_open() && self.may_have_released(holder, wait, is_read_write) {
+            doubts.add(Doubt::MayBeReleased);
+        }
+        if self.loses(holder, wait) {
+            doubts.add(Doubt::Dropped);
         }
         wait.doubts = doubts.0;
     }
@@ -129,12 +144,15 @@ impl<'a> Parties<'a> {
     }
 
     pub(super) fn find_waker(&mut self, found: &mut Found) {
-        let Found { wait, asked, woken, has_given_up, is_writer } = found;
-        let (asked, woken) = (*asked, *woken);
+        let Found { wait, asked, woken, has_given_up, phase } = found;
+        let (asked, woken, phase) = (*asked, *woken, *phase);
         let mut doubts = Doubts(wait.doubts);
         if wait.has_ended != 1
             || *has_given_up
-            || matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input | WaitKind::Signal)
+            || matches!(
+                wait.kind(),
+                WaitKind::Sleep | WaitKind::Input | WaitKind::Signal | WaitKind::Once | WaitKind::Yield
+            )
         {
             return;
         }
@@ -154,7 +172,8 @@ impl<'a> Parties<'a> {
                 WokenBy::Nobody => self.released_by_holder(wait),
                 found => found,
             },
-            WaitKind::ReadWriteLock if *is_writer => self.let_writer_in(wait, asked, woken),
+            WaitKind::ReadWriteLock if phase == Some(Phase::Write) => self.let_writer_in(wait, asked, woken),
+            WaitKind::ReadWriteLock if phase == Some(Phase::Read) => self.let_readers_in(wait, asked, woken),
             WaitKind::ReadWriteLock => self.wakes.last_of_several(object, thread, asked, woken),
             WaitKind::Barrier => match self.wakes.last(object, thread, asked, woken) {
                 WokenBy::Call(last) if last.start >= wait.start => WokenBy::Call(last),
@@ -198,6 +217,64 @@ impl<'a> Parties<'a> {
         };
         let is_sure = !is_beside && self.known.sees_unlocks && !self.steps.iter().any(may_be_of_other);
         if is_sure { WokenBy::Call(last) } else { WokenBy::Perhaps(last) }
+    }
+
+    /// The writer that was the last to let go of a lock that is to be read. Others that were let in with the thread, and were faster, have let go of it
+    /// too by the time that it goes on.
+    fn let_readers_in(&self, wait: &WaitSpan, asked: TraceNanos, woken: TraceNanos) -> WokenBy {
+        let others = self.wakes.between(wait.object, asked, woken).iter().filter(|it| it.thread != wait.thread);
+        let mut last = None;
+        for wake in others {
+            match self.unlocks.get(&(wake.thread, wake.seq)) {
+                Some(Mode::Read) => {}
+                Some(Mode::Write) => last = Some(WokenBy::Call(*wake)),
+                None => last = Some(WokenBy::Perhaps(*wake)),
+            }
+        }
+        last.unwrap_or_else(|| self.only_writer(wait.thread, asked, woken))
+    }
+
+    /// The one call meanwhile that can have let go of a lock that was written. Who does so before the one that waits has left its mark finds none, and does not say
+    /// which lock it is about; but somebody has ended the wait.
+    fn only_writer(&self, waiter: ThreadIndex, asked: TraceNanos, woken: TraceNanos) -> WokenBy {
+        let mut found = WokenBy::Nobody;
+        for (thread, steps) in self.steps.iter().filter(|(thread, _)| self.known.sees_unlocks && **thread != waiter) {
+            let first = steps.partition_point(|step| step.end < asked);
+            for step in steps[first..].iter().take_while(|step| step.start <= woken) {
+                let is_read = self.unlocks.get(&(*thread, step.seq)) == Some(&Mode::Read);
+                if !step.is_read_write || step.what != Step::LetGo || step.object != NONE || is_read {
+                    continue;
+                }
+                if found != WokenBy::Nobody {
+                    return WokenBy::Nobody;
+                }
+                let (thread, seq, start, end) = (*thread, step.seq, step.start, step.end);
+                let wake = Wake { thread, seq, start, end, room: 0 };
+                // A writer that gives up lets others in too.
+                found = if self.gives_up { WokenBy::Perhaps(wake) } else { WokenBy::Call(wake) };
+            }
+        }
+        found
+    }
+
+    /// Begins to read the threads' books again: their times do not go back.
+    pub(super) fn reopen_books(&mut self) {
+        self.books = self.steps.iter().map(|(thread, steps)| (*thread, Books::new(steps))).collect();
+    }
+
+    /// Names who was to have a lock that was being handed over when somebody came to read it, and so had no owner: the one writer that has let go of it
+    /// since. Who comes to read is let in before any other writer.
+    pub(super) fn find_next_holder(&mut self, found: &mut Found) {
+        let Found { wait, phase, .. } = found;
+        let doubts = Doubts(wait.doubts);
+        let is_unknown = wait.holder_tid.is_none() && doubts.has(Doubt::NoOwner);
+        if *phase != Some(Phase::Read) || !is_unknown || doubts.has(Doubt::SeveralWakers) {
+            return;
+        }
+        let Some(writer) = wait.waker else { return };
+        (wait.holder, wait.doubts) = (Some(writer), doubts.without(Doubt::NoOwner).0);
+        wait.holder_tid = self.known.ids.get(writer.as_usize()).copied();
+        self.find_taking(wait, writer, true);
     }
 
     /// A lock that was free by the time the thread would have slept: its holder let go of it, and had nobody to wake.

@@ -5,10 +5,14 @@
 
 use std::collections::HashMap;
 
+use ada_event::EventSeq;
+
 use super::call::{LockStep, Step};
+use super::found::{Found, Phase};
 use super::holds::HoldSpan;
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
+use crate::thread_index::ThreadIndex;
 
 /// Notes in a thread's steps which read-write locks were taken, as far as the calls say that let go of them.
 pub(super) fn show_locks(steps: &mut [LockStep]) {
@@ -32,6 +36,59 @@ pub(super) fn show_locks(steps: &mut [LockStep]) {
             }
         }
     }
+}
+
+/// Makes one wait of those that a call has to make to read. One that reads and hands the lock to a writer wakes all that wait for either, and those who
+/// want to read wait again.
+pub(super) fn join_reads(waits: &mut Vec<Found>) {
+    let mut first: HashMap<(ThreadIndex, EventSeq), usize> = HashMap::new();
+    let mut joined: Vec<Found> = Vec::with_capacity(waits.len());
+    for found in waits.drain(..) {
+        if found.phase == Some(Phase::Read) {
+            let call = (found.wait.thread, found.wait.seq);
+            if let Some(before) = first.get(&call).map(|at| &mut joined[*at]) {
+                let (wait, next) = (&mut before.wait, found.wait);
+                (wait.end, wait.has_ended) = (next.end, next.has_ended);
+                wait.holder_tid = wait.holder_tid.or(next.holder_tid);
+                (before.woken, before.has_given_up) = (found.woken, found.has_given_up);
+                continue;
+            }
+            first.insert(call, joined.len());
+        }
+        joined.push(found);
+    }
+    *waits = joined;
+}
+
+/// For what a thread had a read-write lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Read,
+    Write,
+}
+
+/// For what those had read-write locks that let go of them, by the call, where they had one alone.
+pub(super) fn modes_of_unlocks(steps: &HashMap<ThreadIndex, Vec<LockStep>>) -> HashMap<(ThreadIndex, EventSeq), Mode> {
+    let mut modes = HashMap::new();
+    for (thread, steps) in steps {
+        let mut held: Vec<Option<Mode>> = Vec::new();
+        for step in steps.iter().filter(|step| step.is_read_write) {
+            match step.what {
+                Step::Taken => held.push(Some(if step.is_shared { Mode::Read } else { Mode::Write })),
+                Step::Tried => held.push(None),
+                Step::LetGo => {
+                    let mode = held.pop();
+                    if held.is_empty() {
+                        modes.extend(mode.flatten().map(|mode| ((*thread, step.seq), mode)));
+                    } else {
+                        // Which one of them it was is not known.
+                        held.fill(None);
+                    }
+                }
+            }
+        }
+    }
+    modes
 }
 
 /// The times in which locks were certainly read, by the lock, in the order of their starts.
@@ -63,10 +120,9 @@ const MANY: usize = 1024;
 
 #[cfg(test)]
 mod tests {
-    use ada_event::{EventSeq, TraceNanos};
+    use ada_event::TraceNanos;
 
     use super::*;
-    use crate::thread_index::ThreadIndex;
 
     const LOCK: u64 = 0x700;
 

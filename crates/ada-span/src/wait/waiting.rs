@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 
 use super::call::ObservedCall;
-use super::shared_calls::SharedWait;
+use super::found::{Found, Phase, has_ended};
+use super::futex::is_wait;
 use super::wakes::Wakes;
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
-use crate::outcome::{Reason, Status};
 use crate::role::{IoCall, Role, SyncCall};
 use crate::thread_index::ThreadIndex;
 
@@ -20,41 +20,6 @@ const CONDITION_BYTES: u64 = 48;
 const READ_WRITE_BYTES: u64 = 56;
 /// In such a lock, `__wrphase_futex`: the next writer waits here for readers. Other writers wait behind it, at `__writers_futex`.
 const PHASE: u64 = 8;
-
-/// A wait that was found.
-pub(super) struct Found {
-    pub(super) wait: WaitSpan,
-    /// When what the program called began: whoever ends the wait may come before the thread sleeps.
-    pub(super) asked: TraceNanos,
-    /// When it was over, and only a mutex was to be taken again.
-    pub(super) woken: TraceNanos,
-    /// Whether it ended without anybody's doing.
-    pub(super) has_given_up: bool,
-    /// Whether it is the next writer of a read-write lock, which waits for those that read: then nobody else has it when the wait
-    /// is over.
-    pub(super) is_writer: bool,
-}
-
-impl Found {
-    /// What is needed to find who ended it in another process.
-    pub(super) fn shared(&self) -> SharedWait {
-        let Self { wait, asked, woken, has_given_up, .. } = self;
-        SharedWait {
-            thread: wait.thread,
-            seq: wait.seq,
-            start: wait.start,
-            asked: *asked,
-            woken: *woken,
-            has_given_up: u64::from(*has_given_up),
-        }
-    }
-}
-
-fn is_wait(command: u64) -> bool {
-    const WAIT: u64 = 0;
-    const WAIT_BITSET: u64 = 9;
-    matches!(command & 0x7f, WAIT | WAIT_BITSET)
-}
 
 /// The wait that a call is.
 pub(super) fn wait_of(
@@ -109,12 +74,7 @@ pub(super) fn wait_of(
         }
         _ => return None,
     };
-    let has_ended = match (call.outcome.status, call.outcome.reason) {
-        _ if !call.has_closed || call.outcome.is_uncertain => NONE,
-        (_, Reason::Dropped | Reason::AttachedMidway) => NONE,
-        (Status::Open, _) | (_, Reason::ProcessExit | Reason::Crash) => 0,
-        _ => 1,
-    };
+    let has_ended = if call.has_closed { has_ended(&call.outcome) } else { NONE };
     let mut doubts = Doubts::default();
     if is_interrupted(call) {
         // A signal ended it; whose is found later.
@@ -143,8 +103,12 @@ pub(super) fn wait_of(
     let has_failed = call.call == SyncCall::System && call.result == Some(u64::MAX);
     let has_given_up = has_failed || is_timed && call.result.map(|it| it as u32) == Some(TIMED_OUT);
     let waits_for_phase = call.arguments[0].wrapping_sub(object) == PHASE;
-    let is_writer = waits_for_phase && outer.is_some_and(|outer| outer.role == Role::Sync(SyncCall::WriteLock));
-    Some(Found { wait, asked, woken, has_given_up, is_writer })
+    let phase = match outer.map(|outer| outer.role) {
+        Some(Role::Sync(SyncCall::WriteLock)) if waits_for_phase => Some(Phase::Write),
+        Some(Role::Sync(SyncCall::ReadLock)) if waits_for_phase => Some(Phase::Read),
+        _ => None,
+    };
+    Some(Found { wait, asked, woken, has_given_up, phase })
 }
 
 /// Whether a sleep says that it did not last: with -1, or with the error's number.

@@ -1,6 +1,7 @@
 //! Which calls end others' waits.
 
 use super::call::ObservedCall;
+use super::futex::is_wake;
 use super::wakes::{Wake, Wakes};
 use crate::NONE;
 use crate::role::SyncCall;
@@ -26,11 +27,4 @@ pub(super) fn wake_of(call: &ObservedCall) -> Option<(u64, Wake)> {
     let is_within = call.outer.is_none_or(|outer| outer.start <= call.start);
     let wake = Wake { thread: call.thread, seq, start, end: call.end, room };
     (is_within && call.arguments[0] != NONE).then_some((call.arguments[0], wake))
-}
-
-/// Of the kernel's commands for futexes.
-fn is_wake(command: u64) -> bool {
-    const WAKE: u64 = 1;
-    const WAKE_BITSET: u64 = 10;
-    matches!(command & 0x7f, WAKE | WAKE_BITSET)
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use ada_query::signal_name;
 use ada_span::Outcome;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::item::Item;
 use super::process_lines::{self, RanProcess};

@@ -2,11 +2,11 @@
 
 use ada_event::TraceNanos;
 use ada_query::waits::{
-    By, CallPlaces, Readers, WaitSum, blocked_at, deadlocks, object_name, sums, suspended, suspended_at,
+    By, CallPlaces, Readers, WaitSum, blocked_at, deadlocks, held_at, object_name, sums, suspended, suspended_at,
     to_json as wait_json,
 };
 use ada_span::ThreadIndex;
-use ada_span::wait::WaitSpan;
+use ada_span::wait::{Doubt, WaitSpan};
 use serde_json::{Value, json};
 
 use super::of_tasks;
@@ -17,11 +17,16 @@ fn moment(opened: &OpenedSession, at: Option<Moment>) -> TraceNanos {
     at.map_or(TraceNanos::MAX, |at| at.on_clock(opened.trace().start()))
 }
 
+/// The waits of threads that were under way, with those who had the locks then.
+fn waits_at(process: &TraceProcess, time: TraceNanos) -> Vec<WaitSpan> {
+    blocked_at(process, time).values().map(|wait| held_at(process, wait, time)).collect()
+}
+
 pub(super) fn print(opened: &OpenedSession, at: Option<Moment>, out: &mut Out) -> anyhow::Result<()> {
     let time = moment(opened, at);
     let start = opened.trace().start();
     for (number, process) in opened.processes().iter().enumerate() {
-        let (blocked, suspended) = (blocked_at(process, time), suspended_at(process, time));
+        let (blocked, suspended) = (waits_at(process, time), suspended_at(process, time));
         if blocked.is_empty() && suspended.is_empty() {
             continue;
         }
@@ -33,9 +38,9 @@ pub(super) fn print(opened: &OpenedSession, at: Option<Moment>, out: &mut Out) -
         let who = [(blocked.len(), "thread"), (suspended.len(), "task")].into_iter().filter(|(count, _)| *count > 0);
         let who: Vec<String> = who.map(|(count, word)| counted(count as u64, word)).collect();
         out.line(&format!("{when}, {} of process {} waited:", who.join(" and "), process.pid))?;
-        let places = CallPlaces::of_waits(opened.trace(), process, blocked.values())?;
+        let places = CallPlaces::of_waits(opened.trace(), process, &blocked)?;
         let readers = Readers::of_process(process);
-        for wait in blocked.values() {
+        for wait in &blocked {
             let also = readers.of(process, wait).filter(|ids| ids.contains(','));
             let also = also.map(|ids| format!("; threads {ids} read it when the wait began")).unwrap_or_default();
             out.line(&format!("  {}{also}", sentence(opened, number, wait, &places, time)))?;
@@ -66,8 +71,11 @@ fn sentence(opened: &OpenedSession, number: usize, wait: &WaitSpan, places: &Cal
         format!("{} waits for {}{object}{place}, {} by then", name(wait.thread), wait.kind(), nanoseconds(by_then));
     match wait.holder {
         Some(_) if wait.kind() == ada_span::wait::WaitKind::Join => {}
+        Some(holder) if wait.doubts().has(Doubt::MayBeReleased) => {
+            words.push_str(&format!("; {} had it when the wait began", name(holder)));
+        }
         Some(holder) => {
-            words.push_str(&format!("; {} holds it", name(holder)));
+            words.push_str(&format!("; {} {} it", name(holder), wait.kind().holding()));
             if let Some(since) = wait.hold_start {
                 words.push_str(&format!(" since {}", nanoseconds(since.since(start))));
             }
@@ -99,9 +107,9 @@ pub(super) fn to_json(opened: &OpenedSession, at: Option<Moment>) -> anyhow::Res
     let time = moment(opened, at);
     let (mut waits, mut circles) = (Vec::new(), Vec::new());
     for process in opened.processes() {
-        let blocked = blocked_at(process, time);
-        let places = CallPlaces::of_waits(opened.trace(), process, blocked.values())?;
-        waits.extend(blocked.values().map(|wait| wait_json(opened.trace(), process, wait, &places)));
+        let blocked = waits_at(process, time);
+        let places = CallPlaces::of_waits(opened.trace(), process, &blocked)?;
+        waits.extend(blocked.iter().map(|wait| wait_json(opened.trace(), process, wait, &places)));
         let suspended = suspended_at(process, time);
         let places = CallPlaces::of_waits(opened.trace(), process, &suspended)?;
         waits.extend(suspended.iter().map(|wait| wait_json(opened.trace(), process, wait, &places)));

@@ -11,7 +11,7 @@ use crate::run;
 use crate::traced_program::TracedProgram;
 
 /// Traces a program. Gives the session, and the words of each line that the program printed.
-fn trace(program: &Program, arguments: &[&str]) -> (TracedProgram, Vec<Vec<String>>) {
+pub(crate) fn trace(program: &Program, arguments: &[&str]) -> (TracedProgram, Vec<Vec<String>>) {
     trace_file(&program.build(), arguments, None)
 }
 
@@ -31,11 +31,11 @@ fn threaded(source: &'static str) -> Program {
     Program::new(source).flags(&["-pthread"])
 }
 
-fn rows(session: &TracedProgram, query: &str) -> Vec<Value> {
+pub(crate) fn rows(session: &TracedProgram, query: &str) -> Vec<Value> {
     session.json("query", &[query]).as_array().expect("a list").clone()
 }
 
-fn number(text: &str) -> u64 {
+pub(crate) fn number(text: &str) -> u64 {
     text.parse().unwrap_or_else(|_| panic!("{text}"))
 }
 
@@ -118,7 +118,7 @@ fn check_turns(session: &TracedProgram, printed: &[Vec<String>], turns: usize) -
         .iter()
         .map(|line| ((number(&line[0]), number(&line[1])), (number(&line[2]), number(&line[3]))))
         .collect();
-    let waits = rows(session, TURNS);
+    let waits = rows(session, &waits_in("name = 'take_turn' OR name LIKE '%::take_turn'"));
     let mut counts = Turns { waits: waits.len(), holders: 0, wakers: 0, ends: 0, last_wakers: 0 };
     let turn_of = |wait: &Value| (wait["thread_id"].as_u64().unwrap(), wait["turn"].as_u64().unwrap());
     // Who was woken and finds that another one was faster waits again.
@@ -142,11 +142,15 @@ fn check_turns(session: &TracedProgram, printed: &[Vec<String>], turns: usize) -
     counts
 }
 
-/// The waits for the lock in `take_turn`, each with its turn's number.
+/// The waits in calls of a function, each with the call's number among the thread's.
+fn waits_in(which: &str) -> String {
+    TURNS.replace("{which}", which)
+}
+
 const TURNS: &str = "
     WITH turns AS (SELECT thread_id, start_ns, end_ns,
             row_number() OVER (PARTITION BY thread_id ORDER BY start_ns) - 1 AS turn
-        FROM spans WHERE type = 'frame' AND (name = 'take_turn' OR name LIKE '%::take_turn'))
+        FROM spans WHERE type = 'frame' AND ({which}))
     SELECT waits.*, turn FROM waits JOIN turns ON turns.thread_id = waits.thread_id
         AND waits.start_ns BETWEEN turns.start_ns AND turns.end_ns
         WHERE waits.kind IN ('mutex', 'futex') AND waits.state = 'ended' ORDER BY waits.start_ns";
@@ -166,6 +170,7 @@ fn a_convoys_holders_and_wakers_are_known() {
     assert!(because.iter().any(|it| it.as_str().unwrap().contains("(taken in take_turn)")), "{because:?}");
     let objects = session.json("waits", &["--kind", "mutex"]);
     assert_eq!(objects["waits"][0]["held_in"], "take_turn", "{objects:#}");
+    check_moments(&session);
     let findings = session.json("ask", &["findings", "--limit", "50"]);
     let findings = findings["findings"].as_array().unwrap();
     let is_false = |it: &Value| ["deadlock", "lost_wakeup", "lock_inversion"].iter().any(|kind| it["kind"] == *kind);
@@ -173,6 +178,26 @@ fn a_convoys_holders_and_wakers_are_known() {
     // On a loaded machine they may also stand in line to print.
     let is_asleep = |it: &Value| it["kind"] == "lock_held_asleep" && it["function"] == "take_turn";
     assert!(findings.iter().any(is_asleep), "{findings:#?}");
+}
+
+/// Looks at moments in the middle of the longest waits: others have had the lock since these began, and no thread holds what it waits for.
+fn check_moments(session: &TracedProgram) {
+    let longest = "SELECT (start_ns + end_ns) / 2 - (SELECT min(start_ns) FROM spans) AS at FROM waits
+        WHERE kind = 'mutex' AND function = 'take_turn' ORDER BY duration_ns DESC LIMIT 10";
+    let mut named = 0;
+    for moment in rows(session, longest) {
+        let graph = session.json("waits", &["--at", &format!("{}ns", moment["at"])])["graph"].clone();
+        let waits = graph["waits"].as_array().unwrap();
+        let in_line: Vec<&Value> =
+            waits.iter().filter(|it| it["kind"] == "mutex" && it["function"] == "take_turn").collect();
+        let is_certain = |wait: &Value| !wait["uncertain"].as_array().unwrap().contains(&"may_be_released".into());
+        let certain = in_line.iter().filter(|it| is_certain(it));
+        let holders: BTreeSet<u64> = certain.filter_map(|it| it["holder_thread_id"].as_u64()).collect();
+        let waiters: BTreeSet<u64> = in_line.iter().filter_map(|it| it["thread_id"].as_u64()).collect();
+        assert!(holders.len() <= 1 && holders.is_disjoint(&waiters), "{graph:#}");
+        named += holders.len();
+    }
+    assert!(named > 0);
 }
 
 /// The kernel hands such a mutex over, and no function of the C library's is called for that.
@@ -307,11 +332,12 @@ fn readers_know_the_writer_that_they_wait_for() {
     let found = rows(&session, "SELECT * FROM waits WHERE kind = 'rwlock' AND function = 'look'");
     assert!(found.len() > 10, "{found:#?}");
     assert!(found.iter().all(|wait| wait["object"] == lock), "{lock}: {found:#?}");
-    let woken = found.iter().filter(|wait| !wait["waker_thread_id"].is_null()).count();
-    assert!(woken * 10 >= found.len() * 9, "{woken}: {found:#?}");
-    // The owner field is empty while the lock goes from one to the other.
-    let known: Vec<&Value> = found.iter().filter(|wait| !wait["holder_thread_id"].is_null()).collect();
-    assert!(known.len() > 10 && known.iter().all(|wait| wait["holder_thread_id"] == writer), "{writer}: {found:#?}");
+    // The owner field is empty while the lock goes from one to the other. Others that read may have let go before the one that waits goes on.
+    for who in ["holder_thread_id", "waker_thread_id"] {
+        let known: Vec<&Value> = found.iter().filter(|wait| !wait[who].is_null()).collect();
+        assert!(known.len() * 10 >= found.len() * 9, "{who}: {found:#?}");
+        assert!(known.iter().all(|wait| wait[who] == writer), "{who} {writer}: {found:#?}");
+    }
 }
 
 /// The writer waits for all readers, and the last one to let go ends its wait.
@@ -430,12 +456,21 @@ fn a_wait_for_a_ring_of_the_kernels_is_one_for_input() {
 
 #[test]
 fn a_latchs_last_arrival_ends_the_wait() {
-    let (session, printed) = trace(&Program::new("wait_latch.cpp").flags(&["-std=c++20", "-pthread"]), &[]);
-    let [waiter, last] = [0, 1].map(|at| number(&printed[0][at]));
-    let found = rows(&session, "SELECT * FROM waits WHERE kind = 'futex' AND function LIKE 'await_all%'");
-    assert!(!found.is_empty());
-    let longest = found.iter().max_by_key(|wait| wait["duration_ns"].as_u64()).unwrap();
-    assert_eq!((&longest["thread_id"], &longest["waker_thread_id"]), (&waiter.into(), &last.into()), "{found:#?}");
+    for way in ["latch", "barrier", "semaphore"] {
+        let program = Program::new("wait_latch.cpp").flags(&["-std=c++20", "-pthread"]);
+        let (session, printed) = trace(&program, &[way, "20"]);
+        let numbers = |line: &Vec<String>| [0, 1, 2].map(|at| number(&line[at]));
+        let truth: BTreeMap<(u64, u64), u64> =
+            printed.iter().map(numbers).map(|[thread, turn, last]| ((thread, turn), last)).collect();
+        let found = rows(&session, &waits_in("name LIKE '%await_all%'"));
+        let mut named = 0;
+        for wait in found.iter().filter(|wait| wait["waker_thread_id"].is_u64()) {
+            let turn = (wait["thread_id"].as_u64().unwrap(), wait["turn"].as_u64().unwrap());
+            assert_eq!(wait["waker_thread_id"], truth[&turn], "{way}: {wait:#}");
+            named += 1;
+        }
+        assert!(named >= 15, "{way}: {found:#?}");
+    }
 }
 
 /// What a call waited for is what the one who ended its wait did meanwhile.

@@ -276,6 +276,6 @@ fn what_cannot_be_saved_is_said_in_a_line() {
         assert_eq!((output.status.code(), text(&output.stderr).lines().count()), (Some(3), 1), "{of}");
     }
     let kill = format!("kill -9 {pid}");
-    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     assert_eq!(started.finish().status.signal(), Some(9));
 }

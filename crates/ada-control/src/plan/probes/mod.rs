@@ -122,7 +122,6 @@ const SYSTEM: &[Probe] = &[
     probe("qsort_r", &[], &[]),
     probe("__cxa_atexit", &[], &[]),
     probe("on_exit", &[], &[]),
-    probe("pthread_once", &[], &[]),
 ];
 
 static NUMBERS: LazyLock<HashMap<&'static str, u32>> =

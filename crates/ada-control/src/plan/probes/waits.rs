@@ -36,14 +36,19 @@ pub(super) const PROBES: &[Probe] = &[
     guarded("pthread_cond_broadcast", CONDITION),
     guarded("sem_post", SEMAPHORE),
     guarded("pthread_rwlock_unlock", READ_WRITE_LOCK),
+    // Who is to run something once, and finds that it was not done yet: it runs it, or waits for another one that does.
+    guarded("pthread_once", ONCE),
 ];
 
 /// Whether anybody waits, as glibc's objects say. `__wrefs` of a condition counts in steps of eight.
-const CONDITION: Guard = Guard::Bits { offsets: [36, 36], bits: !7 };
+const CONDITION: Guard = Guard::Unlike { offsets: [36, 36], bits: !7, usual: 0 };
 /// The upper half of a semaphore counts who waits.
-const SEMAPHORE: Guard = Guard::Bits { offsets: [4, 4], bits: !0 };
+const SEMAPHORE: Guard = Guard::Unlike { offsets: [4, 4], bits: !0, usual: 0 };
 /// Who waits for a read-write lock leaves a mark in one of its two futexes.
-const READ_WRITE_LOCK: Guard = Guard::Bits { offsets: [8, 12], bits: 2 };
+const READ_WRITE_LOCK: Guard = Guard::Unlike { offsets: [8, 12], bits: 2, usual: 0 };
+
+/// What was done has this bit.
+const ONCE: Guard = Guard::Unlike { offsets: [0, 0], bits: 2, usual: 2 };
 
 /// By which programs use futexes themselves: the number of the system call. Call and result are all there is to see.
 pub(super) const FUTEX_CALL: Guard = Guard::FirstArgument(202);

@@ -13,7 +13,9 @@ use super::frame::{self, FRAME, RECORD};
 use super::record::{FUNCTION, TOP_AND_KIND, reserve, stamp};
 use super::saved::{SLOT, restore, save, save_rest};
 use super::switch::{compare_switch, count, load_switch};
-use super::template::{BITS_PLACEHOLDER, FUNCTION_PLACEHOLDER, OFFSET_PLACEHOLDERS, PROBE_PLACEHOLDER};
+use super::template::{
+    BITS_PLACEHOLDER, FUNCTION_PLACEHOLDER, OFFSET_PLACEHOLDERS, PROBE_PLACEHOLDER, USUAL_PLACEHOLDER,
+};
 use super::thread_state::{
     FLOOR_COMPLEMENT, KEPT_ROOM, KEPT_STRETCH, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, compare_owner,
     field,
@@ -133,11 +135,9 @@ pub(super) fn recorder(
         let (mut is_of_interest, mut is_not, mut recorded) = (a.create_label(), a.create_label(), a.create_label());
         let [first, second] = OFFSET_PLACEHOLDERS;
         // The function is about to read these too: if they cannot be read, the program has its fault here.
-        a.mov(eax, first)?;
-        a.test(dword_ptr(rdi + rax), BITS_PLACEHOLDER)?;
+        compare_usual(a, first)?;
         a.jne(is_of_interest)?;
-        a.mov(eax, second)?;
-        a.test(dword_ptr(rdi + rax), BITS_PLACEHOLDER)?;
+        compare_usual(a, second)?;
         a.je(is_not)?;
         a.set_label(&mut is_of_interest)?;
         record(a, StubKind::RegistersCall, overwritten, options)?;
@@ -197,6 +197,14 @@ pub(super) fn recorder(
     a.set_label(&mut off)?;
     restore(a)?;
     a.jmp(External::Displaced.placeholder())
+}
+
+/// Compares the half word so far behind the first argument with what it usually is.
+fn compare_usual(a: &mut CodeAssembler, offset: i32) -> Result<(), IcedError> {
+    a.mov(eax, offset)?;
+    a.mov(eax, dword_ptr(rdi + rax))?;
+    a.xor(eax, USUAL_PLACEHOLDER)?;
+    a.test(eax, BITS_PLACEHOLDER)
 }
 
 /// Goes to `often` once the thread has kept registers of as many calls as it may in this stretch of time.

@@ -9,14 +9,15 @@ use super::external::{External, TEMPLATE_IP};
 pub(super) const FUNCTION_PLACEHOLDER: i32 = 0x1122_3344;
 /// Stands for the number of its probe.
 pub(super) const PROBE_PLACEHOLDER: i32 = 0x1122_3355;
-/// Stand for what the probe's guard looks at: two offsets, and bits.
+/// Stand for what the probe's guard looks at: two offsets, bits, and what these usually are.
 pub(super) const OFFSET_PLACEHOLDERS: [i32; 2] = [0x1122_3366, 0x1122_3377];
 pub(super) const BITS_PLACEHOLDER: i32 = 0x1122_3388;
+pub(super) const USUAL_PLACEHOLDER: i32 = 0x1122_3399;
 
 /// All of them, in the order of what they stand for.
-const PLACEHOLDERS: [i32; 5] = {
+const PLACEHOLDERS: [i32; 6] = {
     let [first, second] = OFFSET_PLACEHOLDERS;
-    [FUNCTION_PLACEHOLDER, PROBE_PLACEHOLDER, first, second, BITS_PLACEHOLDER]
+    [FUNCTION_PLACEHOLDER, PROBE_PLACEHOLDER, first, second, BITS_PLACEHOLDER, USUAL_PLACEHOLDER]
 };
 
 /// Code with holes: relative references to the arena's common code, and the function's number.
