@@ -110,6 +110,7 @@ impl Finish<'_> {
             }
         }
         drain.flush(&mut files);
+        files.note_ended(|process| living.has_ended(process));
         // The last part may let go of another: before the manifests tell what was.
         drain.turn_segment(&mut files);
         let (threads, processes) = (files.thread_count(), files.process_count());

@@ -18,7 +18,7 @@ impl Described for Drops {
             plain(
                 "lane",
                 Kind::Text,
-                "index (events), detail (registers), probe, ring (let go on purpose) or callback",
+                "index (events), detail (registers), probe, ring (let go on purpose; process_gone: with all else of their processes, in the first one's rows) or callback",
             ),
             plain("reason", Kind::Text, "why, such as ring_full or memory_limit"),
             plain("count", Kind::Integer, "how many"),

@@ -152,7 +152,7 @@ impl Segments {
         {
             self.let_go(&oldest);
             kept_from = oldest.processes.iter().map(|part| part.end).max();
-            self.sweeper.delete(oldest.path)?;
+            self.sweeper.delete_segment(oldest.path, oldest.processes.len())?;
         }
         Ok(kept_from)
     }

@@ -225,6 +225,11 @@ impl SessionFiles {
         Ok(kept_from)
     }
 
+    /// Takes note of processes that are known to have ended, whose threads may not have been looked at since.
+    pub(crate) fn note_ended(&mut self, has_ended: impl Fn(ProcessId) -> bool) {
+        self.ids.retain(|(pid, _), _| !has_ended(*pid));
+    }
+
     /// Forgets processes that have ended and of which all was let go, where there are many: a ring has its size.
     fn forget_ended(&mut self) -> Result<(), ControlError> {
         let Some(ring) = &mut self.ring else { return Ok(()) };
@@ -308,8 +313,9 @@ impl SessionFiles {
             if is_moving {
                 self.threads.values_mut().try_for_each(ThreadWriter::settle)?;
                 self.flush()?;
+                let processes = session.processes().len();
                 drop(session);
-                sweeper.delete(path.clone())?;
+                sweeper.delete_segment(path.clone(), processes)?;
             }
         }
         sweeper.finish()

@@ -8,6 +8,9 @@ use std::thread::JoinHandle;
 
 use crate::error::ControlError;
 
+/// The folders of so many processes may take a while.
+const MANY: usize = 8;
+
 /// What has to be deleted, in the order in which it came.
 pub(super) struct Sweeper {
     /// None once there is nothing more to come.
@@ -26,6 +29,11 @@ impl Sweeper {
         };
         let thread = std::thread::Builder::new().name("ada-sweeper".into()).spawn(sweep).ok();
         Self { to_delete: thread.is_some().then_some(to_delete), thread }
+    }
+
+    /// Deletes a segment that has so many processes: at once where that takes no time, so that the next one has its room.
+    pub(super) fn delete_segment(&self, path: PathBuf, processes: usize) -> Result<(), ControlError> {
+        if processes > MANY { self.delete(path) } else { delete(path) }
     }
 
     /// Deletes a folder, soon.

@@ -27,6 +27,7 @@
 
 mod agent_call;
 mod capture;
+mod copies;
 mod entry;
 mod exit;
 mod external;
