@@ -361,7 +361,7 @@ mod tests {
     use crate::outcome::{Outcome, Reason, Status};
     use crate::role::Role;
 
-    const OPTIONS: ReplayOptions = ReplayOptions::OF_TESTS;
+    const OPTIONS: ReplayOptions = ReplayOptions { end_time: TraceNanos(1000), ..ReplayOptions::COMPLETE };
 
     const CHAN_RECEIVE: u64 = 14;
 

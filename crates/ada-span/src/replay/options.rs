@@ -53,13 +53,12 @@ pub struct ReplayOptions {
     pub is_cut_short: bool,
 }
 
-#[cfg(test)]
 impl ReplayOptions {
-    /// All was recorded of a process that ended.
-    pub(crate) const OF_TESTS: Self = Self {
+    /// All was recorded of a process that exited, and nothing takes too long.
+    pub const COMPLETE: Self = Self {
         has_drops: false,
         end: ProcessEnd::Exited,
-        end_time: TraceNanos(1000),
+        end_time: TraceNanos(0),
         timeout_ns: u64::MAX,
         let_go_until: TraceNanos(0),
         attached_time: None,

@@ -2,22 +2,11 @@
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ModuleId, RuntimeAddr, ThreadId, TraceNanos};
 use ada_span::callback::{CERTAIN, CallbackSpan, LIKELY, POSSIBLE, PROBABLE};
-use ada_span::{FunctionTrait, FunctionTraits, ProcessEnd, ReplayOptions, Role, ThreadIndex};
+use ada_span::{FunctionTrait, FunctionTraits, ReplayOptions, Role, ThreadIndex};
 
 use crate::memory::{InMemory, MemoryThread, tables_of};
 
-const OPTIONS: ReplayOptions = ReplayOptions {
-    has_drops: false,
-    end: ProcessEnd::Exited,
-    end_time: TraceNanos(0),
-    timeout_ns: u64::MAX,
-    let_go_until: TraceNanos(0),
-    attached_time: None,
-    is_attached: false,
-    is_imported: false,
-    is_cut_short: false,
-    is_incomplete: false,
-};
+const OPTIONS: ReplayOptions = ReplayOptions::COMPLETE;
 
 /// The program has module 1, the library module 2.
 const MAIN: FunctionId = FunctionId::new(ModuleId(1), 0);

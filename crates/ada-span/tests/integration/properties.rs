@@ -9,18 +9,7 @@ use proptest::prelude::*;
 use crate::collected::{Collected, replay, replay_with_losses};
 use crate::program::{Machine, PLAIN, Step, traits};
 
-const NEVER: ReplayOptions = ReplayOptions {
-    has_drops: false,
-    end: ada_span::ProcessEnd::Alive,
-    end_time: TraceNanos(0),
-    timeout_ns: u64::MAX,
-    let_go_until: TraceNanos(0),
-    attached_time: None,
-    is_attached: false,
-    is_imported: false,
-    is_cut_short: false,
-    is_incomplete: false,
-};
+const NEVER: ReplayOptions = ReplayOptions { end: ada_span::ProcessEnd::Alive, ..ReplayOptions::COMPLETE };
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![

@@ -2,9 +2,7 @@
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ModuleId, RuntimeAddr, TraceNanos};
 use ada_span::pthread::{PthreadSpan, ThreadEnd};
-use ada_span::{
-    FunctionTrait, FunctionTraits, NONE, Outcome, ProcessEnd, Reason, ReplayOptions, Role, Status, ThreadIndex,
-};
+use ada_span::{FunctionTrait, FunctionTraits, NONE, Outcome, Reason, ReplayOptions, Role, Status, ThreadIndex};
 
 use crate::memory::{InMemory, MemoryThread, tables_of};
 
@@ -26,18 +24,7 @@ const SETUP: u32 = 14;
 const TEARDOWN: u32 = 15;
 const RETHROW: u32 = 16;
 
-const OPTIONS: ReplayOptions = ReplayOptions {
-    has_drops: false,
-    end: ProcessEnd::Exited,
-    end_time: TraceNanos(0),
-    timeout_ns: u64::MAX,
-    let_go_until: TraceNanos(0),
-    attached_time: None,
-    is_attached: false,
-    is_imported: false,
-    is_cut_short: false,
-    is_incomplete: false,
-};
+const OPTIONS: ReplayOptions = ReplayOptions::COMPLETE;
 
 fn address(function: u32) -> u64 {
     0x40_0000 + 0x100 * u64::from(function)

@@ -6,18 +6,8 @@ use ada_span::{AnomalyKind, Outcome, ProcessEnd, Reason, Replay, ReplayOptions, 
 use crate::collected::{Collected, replay, replay_with_losses};
 use crate::program::{Machine, Step, THREAD_START, traits};
 
-const ALIVE: ReplayOptions = ReplayOptions {
-    has_drops: false,
-    end: ProcessEnd::Alive,
-    end_time: TraceNanos(0),
-    timeout_ns: 5_000_000_000,
-    let_go_until: TraceNanos(0),
-    attached_time: None,
-    is_attached: false,
-    is_imported: false,
-    is_cut_short: false,
-    is_incomplete: false,
-};
+const ALIVE: ReplayOptions =
+    ReplayOptions { end: ProcessEnd::Alive, timeout_ns: 5_000_000_000, ..ReplayOptions::COMPLETE };
 
 fn outcomes(collected: &Collected) -> Vec<(Status, Reason)> {
     collected.spans.iter().map(|span| span.closed().outcome).map(|it| (it.status, it.reason)).collect()

@@ -2,25 +2,14 @@
 
 use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
 use ada_span::table::{Column, Columns, Tables};
-use ada_span::{ProcessEnd, ReplayOptions, SpanError, Status, ThreadIndex};
+use ada_span::{ReplayOptions, SpanError, Status, ThreadIndex};
 use proptest::prelude::*;
 
 use crate::collected::{Collected, replay};
 use crate::memory::{InMemory, MemoryThread, tables_of};
 use crate::program::{Machine, PLAIN, Step, traits};
 
-const OPTIONS: ReplayOptions = ReplayOptions {
-    has_drops: false,
-    end: ProcessEnd::Exited,
-    end_time: TraceNanos(9_000_000),
-    timeout_ns: u64::MAX,
-    let_go_until: TraceNanos(0),
-    attached_time: None,
-    is_attached: false,
-    is_imported: false,
-    is_cut_short: false,
-    is_incomplete: false,
-};
+const OPTIONS: ReplayOptions = ReplayOptions { end_time: TraceNanos(9_000_000), ..ReplayOptions::COMPLETE };
 
 /// Every column of every row, and the directory's bounds, against the replay.
 fn check_thread(tables: &Tables, thread: ThreadIndex, collected: &Collected) {

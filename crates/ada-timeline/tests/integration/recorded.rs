@@ -4,8 +4,7 @@ use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ModuleId, Thr
 use ada_format::atf::EventVisitor;
 use ada_span::table::{Column, Columns, Tables};
 use ada_span::{
-    DetailSource, EventDetail, FunctionTraits, ProcessEnd, ProcessSource, ReplayOptions, ThreadIndex, ThreadInfo,
-    analyze,
+    DetailSource, EventDetail, FunctionTraits, ProcessSource, ReplayOptions, ThreadIndex, ThreadInfo, analyze,
 };
 use ada_timeline::Item;
 
@@ -90,18 +89,7 @@ pub(crate) fn thread(seed: u64, events: usize) -> Vec<Event> {
 /// Tables of threads, in a folder that goes away with the first of the two.
 pub(crate) fn tables(threads: Vec<Vec<Event>>) -> (tempfile::TempDir, Tables) {
     let folder = tempfile::tempdir().unwrap();
-    let options = ReplayOptions {
-        has_drops: false,
-        end: ProcessEnd::Exited,
-        end_time: TraceNanos(0),
-        timeout_ns: u64::MAX,
-        let_go_until: TraceNanos(0),
-        attached_time: None,
-        is_attached: false,
-        is_imported: false,
-        is_cut_short: false,
-        is_incomplete: false,
-    };
+    let options = ReplayOptions::COMPLETE;
     let tables = analyze(&InMemory(threads), &FunctionTraits::default(), &options, 7, folder.path(), &|_| ()).unwrap();
     (folder, tables)
 }

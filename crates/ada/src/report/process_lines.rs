@@ -34,7 +34,7 @@ pub(super) fn lines(processes: &[RanProcess]) -> Vec<Item> {
     let all: Vec<Value> = processes.iter().map(RanProcess::json).collect();
     let mut items: Vec<Item> = words.into_iter().map(|words| Item::fact("process", words, Value::Null)).collect();
     if let Some(last) = items.last_mut() {
-        last.json = if all.len() == 1 { all.into_iter().collect::<Value>()[0].take() } else { all.into() };
+        last.json = <[Value; 1]>::try_from(all).map_or_else(Value::from, |[only]| only);
     }
     items
 }

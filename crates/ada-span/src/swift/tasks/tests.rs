@@ -5,7 +5,7 @@ use crate::outcome::{Outcome, Reason, Status};
 use crate::role::Role;
 use crate::task::TaskSpan;
 
-const OPTIONS: ReplayOptions = ReplayOptions::OF_TESTS;
+const OPTIONS: ReplayOptions = ReplayOptions { end_time: TraceNanos(1000), ..ReplayOptions::COMPLETE };
 
 const NOTHING: TaskSurroundings<'static> = TaskSurroundings { function_at: &|_| None, labels: &[] };
 
