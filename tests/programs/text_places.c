@@ -18,7 +18,7 @@
 
 enum { ONE = 128, SHARED = 88 };
 
-enum { LETTERS = 8192 };
+enum { LETTERS = 8192, CALLS_OF_HANDLER = 40 };
 const char *letters_of_library(void);
 
 // Ends with a zero.
@@ -83,8 +83,9 @@ static void on_coroutine(void) {
 static void handler(int signal) {
     (void)signal;
     char here[] = "on the stack of a handler";
-    interrupting("a constant of a handler");
-    interrupting(here);
+    // So many that the next signal may be there before they are made, and that they go on in further chunks.
+    for (int i = 0; i < CALLS_OF_HANDLER; i++)
+        interrupting("a constant of a handler"), interrupting(here);
     handled++;
 }
 
@@ -125,7 +126,7 @@ static void calls_in_library(const char *path) {
 
 static void calls_under_signals(void) {
     char stack[] = "a text on the stack", *heap = strdup("a text on the heap");
-    struct itimerval often = {{0, 300}, {0, 300}}, never = {{0, 0}, {0, 0}};
+    struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
     signal(SIGALRM, handler);
     setitimer(ITIMER_REAL, &often, NULL);
     for (int i = 0; i < 20000 || handled < 50; i++) {

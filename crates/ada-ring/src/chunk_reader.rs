@@ -61,12 +61,7 @@ impl<'p> ChunkReader<'p> {
     /// The next detail record's bytes, if it is written and its time stamp is one that is wanted.
     #[inline]
     pub fn next_detail(&mut self, is_wanted: impl FnOnce(u64) -> bool) -> Option<&[u8]> {
-        const TIME: usize = core::mem::offset_of!(crate::RawDetail, tsc) / 8;
-        if self.at >= RECORDS_END || self.mark(self.at) == 0 {
-            return None;
-        }
-        // SAFETY: a marked record within the chunk is not written to any more.
-        if !is_wanted(unsafe { *self.pool.records(self.chunk).add(self.at).cast::<u64>().add(TIME) }) {
+        if self.at >= RECORDS_END || self.mark(self.at) == 0 || !is_wanted(self.time(self.at)) {
             return None;
         }
         // SAFETY: a record that starts before the slack ends before the header, and a marked one is not written to
@@ -74,6 +69,40 @@ impl<'p> ChunkReader<'p> {
         let bytes = unsafe { core::slice::from_raw_parts(self.pool.records(self.chunk).add(self.at), self.stride) };
         self.at += self.stride;
         Some(bytes)
+    }
+
+    /// Passes over detail that was reserved and that nobody will write any more: what comes behind it, in the chunk or in `next`,
+    /// belongs to events up to the limit, and these are read in the order in which they reserved it. False where that is not so.
+    pub fn skip_detail_hole(&mut self, limit: u64, next: Option<usize>) -> bool {
+        if let Some(written) = self.next_marked(RECORDS_END) {
+            let is_passed = self.time(written) <= limit;
+            if is_passed {
+                self.at = written;
+            }
+            return is_passed;
+        }
+        let next = next.and_then(|next| Self::begin_with_stride(self.pool, next, self.stride));
+        // What was never written to must not be looked at, or it costs memory.
+        let next_in = |next: &Self| next.next_marked(LONGEST_HOLE * next.stride);
+        let is_passed =
+            next.is_some_and(|next| next.at > 0 || next_in(&next).is_some_and(|at| next.time(at) <= limit));
+        if is_passed {
+            self.skip_rest(|_| {});
+        }
+        is_passed
+    }
+
+    /// Where the next detail is that is written, before `end`.
+    fn next_marked(&self, end: usize) -> Option<usize> {
+        (self.at..end).step_by(self.stride).find(|&at| self.mark(at) != 0)
+    }
+
+    /// The time stamp of detail that is written.
+    #[inline]
+    fn time(&self, at: usize) -> u64 {
+        const TIME: usize = core::mem::offset_of!(crate::RawDetail, tsc) / 8;
+        // SAFETY: a marked record within the chunk is not written to any more.
+        unsafe { *self.pool.records(self.chunk).add(at).cast::<u64>().add(TIME) }
     }
 
     fn is_written(&self, at: usize) -> bool {

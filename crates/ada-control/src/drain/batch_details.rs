@@ -146,9 +146,9 @@ mod tests {
             let pool = shared.pool();
             let chunks = ThreadChunks { pool: &pool, pid: ProcessId(0), tid: ThreadId(0), known: None };
             begin(&pool, 0, 0);
-            // The third event's stub read the clock, and was interrupted by two calls before it reserved its detail; of an
+            // The fifth event's stub reserved its detail, and was interrupted by two calls before it read the clock; of an
             // event that is lost there is detail too; one has none; and one is still to be written.
-            let captured = [100, 101, 103, 104, 102, 105, 107, 900];
+            let captured = [100, 101, 104, 102, 103, 105, 107, 900];
             captured.into_iter().enumerate().for_each(|(number, tsc)| capture(&pool, 0, number, tsc));
             let record = |tsc| RawRecord { tsc, function: 0, top_and_kind: HAS_DETAIL };
             let batches = [vec![100, 101, 102, 103, 104, 106, 107], vec![108, 900]];

@@ -11,7 +11,7 @@ use super::detail_lane::give_memory_back;
 /// handler has not returned, or has jumped away and never will.
 const HOLE_PATIENCE: Duration = Duration::from_millis(5);
 /// How long a chunk with such a record is kept from others, should the writer come back after all.
-const QUARANTINE: Duration = Duration::from_millis(100);
+pub(super) const QUARANTINE: Duration = Duration::from_millis(100);
 /// So many bytes of a chunk are not worth giving back to the operating system.
 const LITTLE: usize = 16 << 10;
 

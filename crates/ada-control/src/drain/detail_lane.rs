@@ -1,14 +1,16 @@
 //! The drain's side of the detail lane: finding the detail of events.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::time::Instant;
 
 use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_ring::probe::{LONG_TEXT, RawProbe};
 use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, Lane, Pool, RECORDS_END, RawDetail};
 
+use super::chunk_returns::QUARANTINE;
 use crate::arch::captured::Captured;
 use crate::drain::gap_log::Wait;
 
@@ -49,6 +51,8 @@ struct Waiting {
     next: usize,
     /// How many of the bytes are of records that were let go.
     gone: usize,
+    /// Chunks with holes that were passed over, and when they may be used again.
+    torn: HashMap<usize, Instant>,
 }
 
 impl Waiting {
@@ -93,24 +97,27 @@ impl Waiting {
     fn collect(&mut self, pool: &Pool, chunks: Vec<usize>, stride: usize, limit: u64) -> Vec<Wait> {
         let mut waits = Vec::new();
         let before = self.ranges.len();
-        for chunk in chunks {
+        for (number, &chunk) in chunks.iter().enumerate() {
             let is_full = pool.state(chunk) == ChunkState::Full as u32;
             let Some(mut reader) = ChunkReader::begin_with_stride(pool, chunk, stride) else { continue };
             loop {
                 while let Some(bytes) = reader.next_detail(|tsc| tsc <= limit) {
                     self.push(bytes);
                 }
-                // What was reserved and not written belongs to an event that is not written either.
-                if reader.is_at_end() || !is_full || !reader.is_at_hole() || !reader.skip_hole(true, |_| {}) {
+                // The writer of a hole may have been interrupted, and its event be still to come.
+                let is_at_hole = is_full && reader.is_at_hole();
+                if !is_at_hole || !reader.skip_detail_hole(limit, chunks.get(number + 1).copied()) {
                     break;
                 }
+                self.torn.insert(chunk, Instant::now() + QUARANTINE);
             }
-            let is_done = reader.is_at_end() || reader.is_at_hole();
+            let is_done = reader.is_at_end() || !is_full && reader.is_at_hole();
             drop(reader);
             if !is_done {
                 break;
             }
-            if is_full {
+            if is_full && self.torn.get(&chunk).is_none_or(|until| *until <= Instant::now()) {
+                self.torn.remove(&chunk);
                 waits.extend(finish(pool, chunk, stride));
             }
         }
@@ -389,6 +396,52 @@ mod tests {
         assert_eq!((long.len(), long[0], long[PROBE_WORDS]), (PROBE_WORDS + 2, 60, 61));
         assert_eq!(waiting.take(8).and_then(|it| words(it.probe_payload(FunctionId(1)))), Some(vec![80]));
         assert!(waiting.take(5).is_none() && waiting.take(7).is_none());
+    }
+
+    /// Writes a detail record, or takes it away.
+    fn mark(pool: &Pool, chunk: usize, number: usize, mark: u32, tsc: u64) {
+        // SAFETY: a record within the chunk, which nobody else has.
+        unsafe {
+            let record = pool.records(chunk).add(number * RawProbe::SIZE).cast::<RawDetail>();
+            record.write(RawDetail { mark, tsc, ..RawDetail::default() });
+        }
+    }
+
+    #[test]
+    fn detail_whose_writer_was_interrupted_is_waited_for() {
+        let count = RECORDS_END.div_ceil(RawProbe::SIZE);
+        // The handler's detail is in the same chunk, or in the next one.
+        for (hole, handlers) in [(count - 2, (0, count - 1)), (count - 1, (1, 0))] {
+            for comes_back in [true, false] {
+                let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
+                let pool = shared.pool();
+                for (chunk, state) in [(0, ChunkState::Full), (1, ChunkState::Active)] {
+                    pool.header(chunk).lane.store(Lane::Probe as u32, Ordering::Relaxed);
+                    pool.header(chunk).ordinal.store(chunk as u64, Ordering::Relaxed);
+                    pool.control().chunks[chunk].store(state as u32, Ordering::Relaxed);
+                }
+                (0..hole).for_each(|number| mark(&pool, 0, number, CALL, 100 + number as u64));
+                mark(&pool, handlers.0, handlers.1, CALL, 9000);
+                let chunks = ThreadChunks { pool: &pool, pid: ProcessId(0), tid: ThreadId(0), known: None };
+                let mut details = ThreadDetails::default();
+                let mut collect = |limit| {
+                    details.collect(&chunks, Lane::Probe, RawProbe::SIZE, limit);
+                    [100, 8000, 9000].map(|tsc| details.take(tsc).is_some())
+                };
+                // The handler is running.
+                assert_eq!(collect(5000), [true, false, false]);
+                assert_eq!(pool.state(0), ChunkState::Full as u32, "its writer may come back");
+                if comes_back {
+                    mark(&pool, 0, hole, CALL, 8000);
+                }
+                assert_eq!(collect(9000), [true, comes_back, true]);
+                let freed = if comes_back { ChunkState::Free } else { ChunkState::Full };
+                assert_eq!(pool.state(0), freed as u32, "its writer may come back yet");
+                std::thread::sleep(QUARANTINE);
+                collect(9000);
+                assert_eq!(pool.state(0), ChunkState::Free as u32);
+            }
+        }
     }
 
     #[test]

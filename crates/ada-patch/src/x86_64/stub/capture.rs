@@ -115,13 +115,13 @@ impl Details {
         a.mov(qword_ptr(rcx + STACK_BYTES), 0)
     }
 
-    /// Moves the record's address to r8, reads the clock into rdx, and reserves a detail record in rcx.
+    /// Moves the record's address to r8, reserves a detail record in rcx, and reads the clock into rdx.
+    ///
+    /// The clock comes last: a handler that interrupts the stub has its records behind this one and times before it, or both before
+    /// it. So all that lies before the detail of an event is as early as the event, and whoever looks for it looks no further.
     pub(super) fn reserve(&self, a: &mut CodeAssembler) -> Result<(), IcedError> {
         let mut reserved = a.create_label();
         a.mov(r8, rcx)?;
-        a.rdtsc()?;
-        a.shl(rdx, 32)?;
-        a.or(rdx, rax)?;
         a.mov(ecx, self.stride)?;
         a.xadd(field(if self.lane == Lane::Probe { PROBE_POSITION } else { DETAIL_POSITION }), rcx)?;
         a.mov(eax, ecx)?;
@@ -135,6 +135,9 @@ impl Details {
         for line in 0..if self.lane == Lane::Probe { LINES_AHEAD } else { 0 } {
             a.prefetchw(byte_ptr(rcx + RECORDS_AHEAD * self.stride + 64 * line))?;
         }
+        a.rdtsc()?;
+        a.shl(rdx, 32)?;
+        a.or(rdx, rax)?;
         a.mov(eax, dword_ptr(r8 + offset_of!(RawRecord, function) as i32))?;
         a.mov(dword_ptr(rcx + offset_of!(RawDetail, function) as i32), eax)?;
         a.mov(qword_ptr(rcx + offset_of!(RawDetail, tsc) as i32), rdx)
