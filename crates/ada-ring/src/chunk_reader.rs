@@ -84,8 +84,7 @@ impl<'p> ChunkReader<'p> {
         let next = next.and_then(|next| Self::begin_with_stride(self.pool, next, self.stride));
         // What was never written to must not be looked at, or it costs memory.
         let next_in = |next: &Self| next.next_marked(LONGEST_HOLE * next.stride);
-        let is_passed =
-            next.is_some_and(|next| next.at > 0 || next_in(&next).is_some_and(|at| next.time(at) <= limit));
+        let is_passed = next.is_some_and(|next| next.at > 0 || next_in(&next).is_some_and(|at| next.time(at) <= limit));
         if is_passed {
             self.skip_rest(|_| {});
         }

@@ -4,12 +4,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use ada_event::ProcessId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::netlink::{CONNECTOR, SocketAddrNetlink};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with, sockopt,
 };
 
+use super::event_filter;
 use super::process_event::{HEADERS, ProcessEvent};
 
 /// How long the kernel may take to acknowledge.
@@ -25,14 +27,16 @@ pub(super) struct EventSocket {
 }
 
 impl EventSocket {
-    /// Opens the socket, and waits until the kernel confirms that it sends events.
-    pub(super) fn open() -> io::Result<Self> {
+    /// Opens the socket for a session whose first process this is, and waits until the kernel confirms that it sends events.
+    pub(super) fn open(first: ProcessId) -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(CONNECTOR))?;
         bind(&socket, &SocketAddrNetlink::new(0, PROCESS_EVENTS))?;
         // With less room some events may be lost, and that is reported.
         let _ = sockopt::set_socket_recv_buffer_size(&socket, ROOM);
         let _ = sockopt::set_socket_recv_buffer_size_force(&socket, ROOM);
+        // Without it there is more to read, and nothing else is different.
+        let _ = event_filter::attach(&socket, first);
         let socket = Self { socket };
         socket.subscribe()?;
         Ok(socket)

@@ -4,6 +4,7 @@
 //! reports every fork and every exit to whoever may listen. Where ada may not, in a container for instance, such children
 //! are missed, and the session says so.
 
+mod event_filter;
 mod event_socket;
 mod process_event;
 mod process_tree;
@@ -38,7 +39,7 @@ impl ProcConnector {
     /// Listens from now on for what becomes of a process and its children.
     pub fn listen(first: ProcessId) -> io::Result<Self> {
         let (tree, has_lost_events) = (Mutex::new(ProcessTree::new(first)), AtomicBool::new(false));
-        Ok(Self { socket: EventSocket::open()?, tree, has_lost_events })
+        Ok(Self { socket: EventSocket::open(first)?, tree, has_lost_events })
     }
 
     fn tree(&self) -> MutexGuard<'_, ProcessTree> {

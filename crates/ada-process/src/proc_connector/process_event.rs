@@ -30,30 +30,40 @@ pub(super) const HEADERS: usize = 16 + 20;
 /// Number of the event, processor, time.
 const EVENT_HEADER: usize = 16;
 
+/// The numbers of events.
+pub(super) const ACKNOWLEDGED: u32 = 0;
+pub(super) const FORK: u32 = 1;
+pub(super) const EXEC: u32 = 2;
+pub(super) const EXIT: u32 = 0x8000_0000;
+
+/// Where a message has a field of its event.
+pub(super) const fn at_field(number: usize) -> usize {
+    HEADERS + EVENT_HEADER + 4 * number
+}
+
 impl ProcessEvent {
     /// `None` for a message that is too short.
     pub(super) fn parse(message: &[u8]) -> Option<Self> {
-        let event = message.get(HEADERS..)?;
-        let word = |at: usize| Some(u32::from_le_bytes(event.get(at..at + 4)?.try_into().ok()?));
-        let field = |number: usize| word(EVENT_HEADER + 4 * number);
+        let word = |at: usize| Some(u32::from_le_bytes(message.get(at..at + 4)?.try_into().ok()?));
+        let field = |number: usize| word(at_field(number));
         let process = |number: usize| field(number).map(ProcessId);
-        Some(match word(0)? {
-            0 => Self::Acknowledged(field(0)?),
+        Some(match word(HEADERS)? {
+            ACKNOWLEDGED => Self::Acknowledged(field(0)?),
             // Parent's thread and process, child's thread and process.
-            1 if field(2)? == field(3)? => Self::Forked { parent: process(1)?, child: process(3)? },
-            1 => Self::ThreadStarted { process: process(3)? },
-            2 => Self::Exec { process: process(1)? },
-            0x8000_0000 => Self::ThreadExited { process: process(1)?, status: field(2)? as i32 },
+            FORK if field(2)? == field(3)? => Self::Forked { parent: process(1)?, child: process(3)? },
+            FORK => Self::ThreadStarted { process: process(3)? },
+            EXEC => Self::Exec { process: process(1)? },
+            EXIT => Self::ThreadExited { process: process(1)?, status: field(2)? as i32 },
             _ => Self::Other,
         })
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn message(what: u32, fields: &[u32]) -> Vec<u8> {
+    pub(in super::super) fn message(what: u32, fields: &[u32]) -> Vec<u8> {
         let mut bytes = vec![0; HEADERS];
         bytes.extend(what.to_le_bytes());
         bytes.resize(HEADERS + EVENT_HEADER, 0);
@@ -63,17 +73,17 @@ mod tests {
 
     #[test]
     fn messages_are_distinguished_and_short_ones_are_nothing() {
-        assert_eq!(ProcessEvent::parse(&message(0, &[13])), Some(ProcessEvent::Acknowledged(13)));
+        assert_eq!(ProcessEvent::parse(&message(ACKNOWLEDGED, &[13])), Some(ProcessEvent::Acknowledged(13)));
         assert_eq!(
-            ProcessEvent::parse(&message(1, &[5, 4, 9, 9])),
+            ProcessEvent::parse(&message(FORK, &[5, 4, 9, 9])),
             Some(ProcessEvent::Forked { parent: ProcessId(4), child: ProcessId(9) })
         );
         assert_eq!(
-            ProcessEvent::parse(&message(1, &[5, 4, 6, 4])),
+            ProcessEvent::parse(&message(FORK, &[5, 4, 6, 4])),
             Some(ProcessEvent::ThreadStarted { process: ProcessId(4) })
         );
-        assert_eq!(ProcessEvent::parse(&message(2, &[5, 4])), Some(ProcessEvent::Exec { process: ProcessId(4) }));
-        let exit = message(0x8000_0000, &[5, 4, 0x0700, 17, 1, 1]);
+        assert_eq!(ProcessEvent::parse(&message(EXEC, &[5, 4])), Some(ProcessEvent::Exec { process: ProcessId(4) }));
+        let exit = message(EXIT, &[5, 4, 0x0700, 17, 1, 1]);
         assert_eq!(
             ProcessEvent::parse(&exit),
             Some(ProcessEvent::ThreadExited { process: ProcessId(4), status: 0x0700 })
