@@ -3,20 +3,23 @@
 //! A goroutine says where its stack is, and the runtime moves it: it copies the stack to a larger or smaller one, and gives the old
 //! one to whoever asks next. So such a stack is known by its goroutine, and its frames move along.
 
-use ada_ring::ShadowFrame;
 use ada_ring::state::KnownStack;
+use ada_ring::{ShadowFrame, ThreadState};
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 use crate::arch::thread_pointer;
+use crate::config::{Item, get};
 use crate::memory::{process_block, shadow_base, shadow_end};
-use crate::syscall;
+use crate::{go_memory, syscall};
 
 /// Where a thread has its current goroutine, from its thread pointer.
 const CURRENT: u64 = 8;
 /// Words of a goroutine: the ends of its stack, four others, and its thread; that begins with the goroutine that the runtime's own
 /// work on the thread counts as. All versions since 1.17 have them.
 const WORDS: usize = 7;
+/// As many of its bytes as are read: see `plan/probes/go.rs` in ada-control.
+const HEAD_END: u64 = 0xa8;
 
 /// What runs on a thread: a goroutine, or the runtime's own work.
 pub(crate) struct Running {
@@ -28,22 +31,40 @@ pub(crate) struct Running {
 
 /// Whether code of Go is hooked.
 pub(crate) fn exist() -> bool {
-    process_block().goroutines.load(Ordering::Relaxed) != 0
+    // In tests there is no process block.
+    get(Item::Private) != 0 && process_block().goroutines.load(Ordering::Relaxed) != 0
 }
 
 /// What runs on the calling thread, if an address is on its stack.
-pub(crate) fn running_at(address: u64) -> Option<Running> {
+///
+/// # Safety
+/// `state` is the calling thread's own, with signals blocked.
+pub(crate) unsafe fn running_at(state: *mut ThreadState, address: u64) -> Option<Running> {
     if !exist() {
         return None;
     }
-    let goroutine = syscall::read_word(thread_pointer().checked_sub(CURRENT)?)?;
-    let mut words = [0; WORDS];
-    if goroutine == 0 || !syscall::read_words(goroutine, &mut words) {
-        return None;
+    let current = thread_pointer().checked_sub(CURRENT)?;
+    let goroutine = syscall::read_word(current)?;
+    let [low, high, _, _, _, _, thread] = words_of(goroutine)?;
+    let runtimes = syscall::read_word(thread);
+    let is_runtimes = runtimes == Some(goroutine);
+    let running =
+        Some(Running { goroutine, stack: low..high, is_runtimes }).filter(|it| it.stack.contains(&address))?;
+    if let Some(runtimes) = runtimes {
+        let all = [current..current + 8, thread..thread + 8, goroutine..goroutine + HEAD_END];
+        // SAFETY: the caller's promise; the address is on the stack.
+        let is_known = all.iter().all(|memory| unsafe { go_memory::holds(state, address, memory) });
+        if !is_known && words_of(runtimes).is_some_and(|words| words[WORDS - 1] == thread) {
+            // SAFETY: the caller's promise.
+            all.iter().for_each(|memory| unsafe { go_memory::learn(state, memory) });
+        }
     }
-    let [low, high, _, _, _, _, thread] = words;
-    let is_runtimes = syscall::read_word(thread) == Some(goroutine);
-    Some(Running { goroutine, stack: low..high, is_runtimes }).filter(|it| it.stack.contains(&address))
+    Some(running)
+}
+
+fn words_of(goroutine: u64) -> Option<[u64; WORDS]> {
+    let mut words = [0; WORDS];
+    syscall::read_words(goroutine, &mut words).then_some(words)
 }
 
 /// Where a goroutine has its stack by now; nothing where it has none any more.

@@ -1,12 +1,13 @@
 //! Memory that cannot go away while it is read, and so need not be asked of the kernel.
 //!
 //! A read that faults would go to the program's handler, or end the program. What another thread may unmap at any time, heap and
-//! mappings of the program's own, is never read this way. Two kinds of memory are:
+//! mappings of the program's own, is never read this way. Three kinds of memory are:
 //!
 //! - What was mapped read-only, when the program had been loaded, of the files that it was started with: its own, and those of
 //!   the libraries that it needs. `dlclose` unmaps only what `dlopen` has brought, and these were there before anybody could call
 //!   it. A program that takes its own constants away, or cuts off the file that they are in, has its fault where its next line
 //!   of code reads one. Writable data is left out: there a program may well have a guard page of its own.
+//! - What Go's runtime keeps for itself, see [`crate::go_memory`].
 //! - The thread's own stack from the stack pointer up, as long as the stack pointer is in it: frames that are in use. How far it
 //!   goes the C library says in the thread's descriptor, and the recorder of the stack that the kernel made. The stack of a
 //!   coroutine, or of signal handlers, may have an end that nobody knows of; of these only the page of the stack pointer is
@@ -18,6 +19,8 @@ use ada_ring::ThreadState;
 use ada_ring::lasting::{LASTING_RANGES, LastingRange};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{go_memory, goroutines};
 
 /// The list, which the recorder fills in: see [`ada_ring::lasting`]. Not writable in the target.
 #[unsafe(no_mangle)]
@@ -56,8 +59,10 @@ unsafe fn holds(state: *mut ThreadState, stack_pointer: u64, address: u64, lengt
     // SAFETY: the caller's promise.
     let (low, high, lasting) = unsafe { ((*state).own_stack_low, (*state).own_stack_high, (*state).lasting) };
     let is_on_stack = end <= high && address >= stack_pointer && stack_pointer >= low;
-    // The list is the whole one, or its end.
-    is_on_stack || lasting == &raw const ADA_LASTING as u64 && is_listed(address..end)
+    // SAFETY: the caller's promise. The list is the whole one, or its end.
+    is_on_stack
+        || goroutines::exist() && length > 0 && unsafe { go_memory::holds(state, stack_pointer, &(address..end)) }
+        || lasting == &raw const ADA_LASTING as u64 && is_listed(address..end)
 }
 
 fn is_listed(memory: Range<u64>) -> bool {

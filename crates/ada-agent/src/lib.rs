@@ -25,6 +25,7 @@ mod filters;
 pub mod frames;
 #[cfg(ada_freestanding)]
 mod freestanding;
+mod go_memory;
 mod goroutines;
 mod growth;
 mod handlers;

@@ -30,6 +30,8 @@ pub(crate) unsafe fn prepare(state: *mut ThreadState, process: u32) {
     unsafe {
         (*state).own_stack_high = 0;
         (*state).own_stack_low = 0;
+        (*state).goroutine_stack_high = 0;
+        (*state).runtime_pages.fill(0);
         (*state).lasting = list.as_ptr() as u64;
         (*state).probes = pool().control().probes.as_ptr() as u64;
         (*state).errno_distance = process_block().errno_distance.load(Ordering::Relaxed);

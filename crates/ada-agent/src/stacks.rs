@@ -60,7 +60,7 @@ pub(crate) unsafe fn settle(state: *mut ThreadState, address: u64, bounds: Optio
         if extent(state).contains(&address) {
             return;
         }
-        let running = if bounds.is_none() { goroutines::running_at(address) } else { None };
+        let running = if bounds.is_none() { goroutines::running_at(state, address) } else { None };
         let Some(_lock) = Lock::take(&process_block().stacks_busy, (*state).tid) else { return };
         let mut list = list();
         if let Some(running) = running.as_ref().filter(|it| !it.is_runtimes) {
@@ -358,6 +358,7 @@ unsafe fn enter(list: &mut KnownStacks<'_>, at: usize, state: *mut ThreadState) 
         (*state).shadow_base = base as u64;
         (*state).shadow_top = if is_sound { top } else { base as u64 };
         (*state).floor_complement = !known.low;
+        (*state).goroutine_stack_high = if known.goroutine == 0 { 0 } else { known.high };
         set_limits(state);
     }
 }

@@ -15,5 +15,6 @@ pub use open_frame::{MAX_OPEN_FRAMES, OpenFrame};
 pub use private::{MAX_REGIONS, OWNER_DISTANCE, STATE_STRIDE, STATES};
 pub use process_block::ProcessBlock;
 pub use thread_state::{
-    HANDLER_FRAMES, INTERRUPTIONS, Interruption, NO_CHUNK, PROBE_CALLS, ProbeCall, SLOW_CALLS, SlowCall, ThreadState,
+    HANDLER_FRAMES, INTERRUPTIONS, Interruption, NO_CHUNK, PROBE_CALLS, ProbeCall, RUNTIME_PAGES, SLOW_CALLS, SlowCall,
+    ThreadState,
 };

@@ -53,6 +53,9 @@ pub struct SlowCall {
 /// How many such calls of a thread are followed at one time.
 pub const SLOW_CALLS: usize = 8;
 
+/// How many pages of Go's runtime a thread remembers.
+pub const RUNTIME_PAGES: usize = 64;
+
 /// The position of a thread that has no chunk: past the end of nothing.
 pub const NO_CHUNK: u64 = crate::chunk::PAST_END_MASK as u64;
 
@@ -154,6 +157,10 @@ pub struct ThreadState {
     pub probes: u64,
     /// How far `errno` is from the thread pointer; 0 where that is not known.
     pub errno_distance: u64,
+    /// Where the stack ends that the thread is on, if it is a goroutine's; else 0.
+    pub goroutine_stack_high: u64,
+    /// The numbers of pages in which Go's runtime has goroutines and threads.
+    pub runtime_pages: [u64; RUNTIME_PAGES],
 }
 
 impl ThreadState {
