@@ -10,6 +10,7 @@ use ada_ring::{Lane, RawDetail, RawRecord, StackChange, ThreadState};
 
 use crate::arch::{bases_at_call, current_state, owner_mark};
 use crate::memory::pool;
+use crate::meter::Metered;
 use crate::shadow_stack::newest;
 use crate::{chunks, details, exits, frames, handlers, jumps, loader, probes, stub_reads, threads};
 
@@ -46,6 +47,7 @@ extern "C" fn chunk(_: *mut u64, _: u64, _: u64) -> u64 {
 
 /// Puts the shadow stack in order before a call.
 extern "C" fn fix(slot: *mut u64, _: u64, _: u64) -> u64 {
+    let _metered = Metered::new();
     // SAFETY: as above; the stub passes its own return slot.
     unsafe {
         if let Some(state) = threads::own(current_state() as *mut ThreadState, slot as u64) {
@@ -76,6 +78,7 @@ fn state_at_exit(slot: *mut u64) -> *mut ThreadState {
 
 /// Keeps what a runtime probe sees of a call.
 extern "C" fn probe_call(slot: *mut u64, record: u64, probe: u64) -> u64 {
+    let _metered = Metered::new();
     // SAFETY: as in `fix`; the stub has reserved the record and filled it in but for the time.
     unsafe { probes::call(current_state() as *mut ThreadState, slot, record as *mut RawRecord, probe) };
     0
@@ -83,6 +86,7 @@ extern "C" fn probe_call(slot: *mut u64, record: u64, probe: u64) -> u64 {
 
 /// Finishes an exit by `ret` that the fast path could not.
 extern "C" fn exited(slot: *mut u64, _: u64, _: u64) -> u64 {
+    let _metered = Metered::new();
     // SAFETY: the thread's own state, and the slot on top of its stack.
     unsafe { exits::returned(state_at_exit(slot), slot) };
     0
@@ -90,6 +94,7 @@ extern "C" fn exited(slot: *mut u64, _: u64, _: u64) -> u64 {
 
 /// Records an exit by other means.
 extern "C" fn exiting(_: *mut u64, slot: u64, _: u64) -> u64 {
+    let _metered = Metered::new();
     // SAFETY: as in `exited`.
     unsafe { exits::returns(state_at_exit(slot as *mut u64), slot) };
     0
@@ -97,6 +102,7 @@ extern "C" fn exiting(_: *mut u64, slot: u64, _: u64) -> u64 {
 
 /// Ends a frame that goes on in another function.
 extern "C" fn goes_on(_: *mut u64, slot: u64, _: u64) -> u64 {
+    let _metered = Metered::new();
     // SAFETY: as in `exited`.
     unsafe { exits::goes_on(state_at_exit(slot as *mut u64), slot) };
     0
@@ -104,6 +110,7 @@ extern "C" fn goes_on(_: *mut u64, slot: u64, _: u64) -> u64 {
 
 /// Puts right what a signal handler sees.
 extern "C" fn handles(slot: *mut u64, _: u64, _: u64) -> u64 {
+    let _metered = Metered::new();
     // SAFETY: as in `fix`.
     unsafe { handlers::entered(current_state() as *mut ThreadState, slot) };
     0
@@ -111,6 +118,7 @@ extern "C" fn handles(slot: *mut u64, _: u64, _: u64) -> u64 {
 
 /// Makes the reads of a probe into the record of its call, or of its return.
 extern "C" fn reads(_: *mut u64, record: u64, probe: u64) -> u64 {
+    let _metered = Metered::new();
     // SAFETY: as in `fix`; the stub has reserved the record, and filled its registers in.
     unsafe { stub_reads::take(current_state() as *mut ThreadState, record as *mut RawProbe, probe as u32) };
     0

@@ -35,6 +35,7 @@ mod lasting;
 mod loader;
 mod lock;
 pub mod memory;
+mod meter;
 mod open_frames;
 mod open_probes;
 mod origins;

@@ -105,12 +105,23 @@ pub struct Control {
     pub code_edits: CodeEdits,
     /// What runtime probes read.
     pub probes: [Probe; MAX_PROBES],
+    /// What the agent has taken of the programs' time.
+    pub agent_time: AgentTime,
     /// How many threads share the block of counters that is nobody's.
     pub counter_sharers: AtomicU64,
     /// The process that each block of counters belongs to; 0 for none. See [`crate::counters`].
     pub counter_owners: [AtomicU32; counters::MAX_BLOCKS],
     /// Chunk states.
     pub chunks: [AtomicU32; MAX_CHUNKS],
+}
+
+/// What the agent has taken of the programs' time, on lines of its own: all threads count here.
+#[repr(C, align(128))]
+pub struct AgentTime {
+    /// How often it was called.
+    pub calls: AtomicU64,
+    /// And for how long, by the time-stamp counter.
+    pub ticks: AtomicU64,
 }
 
 /// The meeting of a thread that has loaded a library and the recorder that hooks it. The thread does not only wait: it

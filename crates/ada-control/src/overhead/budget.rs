@@ -34,6 +34,8 @@ pub(super) struct Window {
     pub(super) recorded: Vec<Recorded>,
     /// Events of all others.
     pub(super) other_events: u64,
+    /// What the agent took, by its own count, in nanoseconds.
+    pub(super) agent_ns: f64,
     /// Calls of functions that are counted now, and may be switched back.
     pub(super) counted: Vec<(FunctionId, u64)>,
     /// Calls of functions that some process still counts, though their hooks are to go.
@@ -49,6 +51,8 @@ pub(super) struct Recorded {
     pub(super) events: u64,
     /// How many plain events one of them costs: values are dear where memory is read.
     pub(super) weight: f64,
+    /// How many of these are the agent's.
+    pub(super) of_agent: f64,
     /// Whether it has values that can be left out.
     pub(super) has_values: bool,
 }
@@ -99,9 +103,15 @@ impl Window {
         sum(&self.counted) + sum(&self.still_counted) + self.other_counted
     }
 
+    /// Time in the agent that is not part of what functions cost that may be switched.
+    fn other_ns(&self, costs: Costs) -> f64 {
+        let known = self.recorded.iter().map(|it| it.events as f64 * it.of_agent).sum::<f64>() * costs.event;
+        (self.agent_ns - known).max(0.0)
+    }
+
     /// Time in hooks.
     pub(super) fn hook_ns(&self, costs: Costs) -> f64 {
-        self.events() * costs.event + self.counted_calls() as f64 * costs.count
+        self.events() * costs.event + self.counted_calls() as f64 * costs.count + self.other_ns(costs)
     }
 
     /// Time in hooks, as a share of what the program would have taken without them. Hooks cannot have taken all of it.
@@ -113,7 +123,9 @@ impl Window {
     /// next to nothing of the program's own.
     pub(super) fn overhead_if(&self, costs: Costs, times: f64, other_ns: f64) -> Option<f64> {
         const LEAST_OWN: f64 = 0.01;
-        let hooks = self.hook_ns(costs) * times;
+        // What the agent took is measured in the program, and no guess.
+        let agent = self.other_ns(costs);
+        let hooks = (self.hook_ns(costs) - agent) * times + agent;
         let own = self.cpu_ns - hooks;
         (own > LEAST_OWN * self.cpu_ns).then(|| (hooks + other_ns) / own)
     }
@@ -128,10 +140,11 @@ impl Window {
         let budget = max_overhead * self.bare_ns(costs);
         let mut counting = self.counted_calls() as f64 * costs.count;
         let mut recording = self.events() * costs.event;
+        let other = self.other_ns(costs);
         let mut decision = Decision::default();
-        if recording + counting > budget {
+        if recording + counting + other > budget {
             // Recording always has its part, or else a program that is dear to count would have nothing recorded.
-            let allowed = (TARGET * budget - counting).max(PART * budget);
+            let allowed = (TARGET * budget - counting - other).max(PART * budget);
             let allowance = max_overhead * self.cpu_ns;
             let mut dearest = self.recorded.clone();
             dearest.sort_by(|one, other| other.cost_of_values().total_cmp(&one.cost_of_values()));
@@ -142,7 +155,7 @@ impl Window {
                 }
                 recording -= saved;
                 decision.without_values.push(it.function);
-                (it.weight, it.has_values) = (1.0, false);
+                (it.weight, it.of_agent, it.has_values) = (1.0, 0.0, false);
             }
             dearest.sort_by(|one, other| other.cost().total_cmp(&one.cost()));
             let is_rare = |it: &Recorded| it.cost() * costs.event <= RARE * allowance;
@@ -172,18 +185,18 @@ impl Window {
                 of_rare -= it.cost() * costs.event;
             }
             // Where counting takes too long, the hottest hooks have to go.
-            if recording + counting > budget {
+            if recording + counting + other > budget {
                 let counted: Vec<(FunctionId, u64)> = self.counted.iter().chain(&self.still_counted).copied().collect();
                 for (function, calls) in hottest(&counted) {
-                    if recording + counting <= TARGET * budget || calls == 0 {
+                    if recording + counting <= (TARGET * budget - other).max(PART * budget) || calls == 0 {
                         break;
                     }
                     counting -= calls as f64 * costs.count;
                     decision.unhook.push(function);
                 }
             }
-        } else if recording + counting < ROOM * budget {
-            let mut spent = recording + counting;
+        } else if recording + counting + other < ROOM * budget {
+            let mut spent = recording + counting + other;
             let mut coldest = self.counted.clone();
             coldest.sort_by_key(|&(_, calls)| calls);
             for (function, calls) in coldest {
@@ -215,14 +228,20 @@ mod tests {
     }
 
     fn recorded(counts: &[(u64, u64)]) -> Vec<Recorded> {
-        let plain =
-            |&(id, events): &(u64, u64)| Recorded { function: FunctionId(id), events, weight: 1.0, has_values: false };
+        let plain = |&(id, events): &(u64, u64)| Recorded {
+            function: FunctionId(id),
+            events,
+            weight: 1.0,
+            of_agent: 0.0,
+            has_values: false,
+        };
         counts.iter().map(plain).collect()
     }
 
     #[test]
     fn values_that_are_dear_go_before_calls_that_are_many() {
-        let captured = Recorded { function: FunctionId(1), events: 10_000, weight: 40.0, has_values: true };
+        let captured =
+            Recorded { function: FunctionId(1), events: 10_000, weight: 40.0, of_agent: 0.0, has_values: true };
         let plain = recorded(&[(2, 100_000)])[0];
         let window = Window { cpu_ns: 1e8 + 500_000.0 * 25.0, recorded: vec![plain, captured], ..Window::default() };
         assert_eq!(window.overhead(COSTS), 0.125);
@@ -237,11 +256,28 @@ mod tests {
     /// 100 ms, of which the values of a few calls are next to nothing.
     #[test]
     fn values_of_rare_calls_stay_and_calls_go_after_the_values() {
-        let rare = Recorded { function: FunctionId(1), events: 2, weight: 40.0, has_values: true };
-        let hot = Recorded { function: FunctionId(2), events: 2_000_000, weight: 2.0, has_values: true };
+        let rare = Recorded { function: FunctionId(1), events: 2, weight: 40.0, of_agent: 0.0, has_values: true };
+        let hot = Recorded { function: FunctionId(2), events: 2_000_000, weight: 2.0, of_agent: 0.0, has_values: true };
         let window = Window { cpu_ns: 1e8 + 4e6 * 25.0, recorded: vec![rare, hot], ..Window::default() };
         let decision = window.decide(COSTS, 0.1);
         assert_eq!((decision.without_values, decision.count), (vec![FunctionId(2)], vec![FunctionId(2)]));
+    }
+
+    #[test]
+    fn what_the_agent_takes_is_counted_once_and_leaves_others_less() {
+        // 100 ms of work, 6 ms in plain events, and 6 ms in the agent.
+        let plain = Window { cpu_ns: 1.12e8, recorded: recorded(&[(1, 200_000), (2, 40_000)]), ..Window::default() };
+        assert_eq!(plain.decide(COSTS, 0.1), Decision::default());
+        let with_agent = Window { agent_ns: 6e6, ..plain.clone() };
+        assert_eq!(with_agent.overhead(COSTS), 0.12);
+        assert_eq!(with_agent.overhead_if(COSTS, 1.5, 0.0), Some(0.15 / 0.97));
+        assert_eq!(with_agent.decide(COSTS, 0.1).count, [FunctionId(1)]);
+        // Values for which it was called are known to have taken 5 ms of that.
+        let captured =
+            Recorded { function: FunctionId(3), events: 5_000, weight: 41.0, of_agent: 40.0, has_values: true };
+        let recorded = [&plain.recorded[..], &[captured]].concat();
+        let known = Window { recorded, ..with_agent };
+        assert_eq!(known.hook_ns(COSTS), 6e6 + 5_000.0 * 41.0 * 25.0 + 1e6);
     }
 
     #[test]

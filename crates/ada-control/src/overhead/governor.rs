@@ -8,11 +8,11 @@ use ada_patch::Verdict;
 
 use crate::drain::event_tally::{EventTally, SharedTally};
 use crate::install::function_numbers::FunctionNumbers;
-use crate::overhead::Calibrated;
 use crate::overhead::budget::{Advice, Costs, Window};
 use crate::overhead::cpu_time::CpuTimes;
 use crate::overhead::unhooking::Unhooking;
 use crate::overhead::weights::Weights;
+use crate::overhead::{AgentTime, Calibrated};
 use crate::plan::probes;
 use crate::switches::SwitchMode;
 use crate::tracked::{HookedPrograms, Programs};
@@ -47,9 +47,11 @@ pub(crate) struct Governor<'a> {
     weights: Weights,
     max_overhead: f64,
     cpu: CpuTimes,
+    agent: AgentTime,
     /// What was known at the last look that counted.
     seen: EventTally,
     seen_cpu: Duration,
+    seen_agent_ns: f64,
     seen_counts: HashMap<FunctionId, u64>,
     /// What this governor has switched.
     own: HashSet<FunctionId>,
@@ -91,6 +93,7 @@ impl<'a> Governor<'a> {
     pub(crate) fn new(
         programs: &'a Programs,
         tally: SharedTally,
+        agent: AgentTime,
         cost: &Calibrated,
         max_overhead: f64,
         exact_counts: bool,
@@ -103,8 +106,10 @@ impl<'a> Governor<'a> {
             weights: Weights::measure(cost),
             max_overhead,
             cpu: CpuTimes::default(),
+            agent,
             seen: EventTally::default(),
             seen_cpu: Duration::ZERO,
+            seen_agent_ns: 0.0,
             seen_counts: HashMap::new(),
             own: HashSet::new(),
             without_values: HashSet::new(),
@@ -134,7 +139,9 @@ impl<'a> Governor<'a> {
             return;
         }
         let counts = self.programs.switches.counts();
-        let window = self.window(&tally, used, &counts);
+        let agent_ns = self.agent.so_far();
+        let window = Window { agent_ns: agent_ns - self.seen_agent_ns, ..self.window(&tally, used, &counts) };
+        self.seen_agent_ns = agent_ns;
         (self.seen, self.seen_cpu, self.seen_counts) = (tally, cpu, counts);
         if self.seen_cpu <= SETTLED {
             self.settled_exec_time = self.exec_time();
@@ -220,11 +227,11 @@ impl<'a> Governor<'a> {
     }
 }
 
-/// What a budget would have done to a run that had none; `hooking` is how long execs took.
+/// What a budget would have done to a run that had none; `hooking` is how long execs took, and `agent_ns` what the agent did.
 pub(crate) fn advise(
     tally: &EventTally,
     cost: &Calibrated,
-    cpu: Duration,
+    (cpu, agent_ns): (Duration, f64),
     hooking: Duration,
     max_overhead: f64,
     numbers: &FunctionNumbers,
@@ -234,7 +241,7 @@ pub(crate) fn advise(
     if cpu < LEAST {
         return None;
     }
-    let mut window = Window { cpu_ns: cpu.as_nanos() as f64, ..Window::default() };
+    let mut window = Window { cpu_ns: cpu.as_nanos() as f64, agent_ns, ..Window::default() };
     let weights = Weights::measure(cost);
     let mut events: HashMap<FunctionId, u64> = HashMap::new();
     for (number, count) in tally.by_function().iter().filter(|(_, count)| *count > 0) {

@@ -6,6 +6,7 @@
 //! recorded until their share fits, and recorded again when there is room. Without one nothing is switched, and
 //! the summary says what a budget would have switched.
 
+mod agent_time;
 mod budget;
 mod calibration;
 mod cpu_time;
@@ -13,6 +14,7 @@ mod governor;
 mod unhooking;
 mod weights;
 
+pub(crate) use agent_time::AgentTime;
 pub use budget::Advice;
 pub(crate) use calibration::{Calibrated, calibrate};
 pub(crate) use cpu_time::watch_cpu;

@@ -15,7 +15,7 @@ use super::recording_threads::Recorded;
 use super::report::{CrashSummary, TraceReport};
 use crate::error::ControlError;
 use crate::options::TraceOptions;
-use crate::overhead::{Calibrated, advise};
+use crate::overhead::{AgentTime, Calibrated, advise};
 use crate::plan::module::Module;
 use crate::plan::probes;
 use crate::tracked::Programs;
@@ -155,7 +155,8 @@ impl Finish<'_> {
             let tally = drain.tally();
             let tally = tally.lock().expect("nobody panics with the lock");
             let numbers = numbers.read().expect("nobody panics with the lock");
-            advise(&tally, cost, cpu, execs.time, USUAL_BUDGET, &numbers, &hooked)
+            let agent_ns = AgentTime::new(drain.pool(), drain.clock()).so_far();
+            advise(&tally, cost, (cpu, agent_ns), execs.time, USUAL_BUDGET, &numbers, &hooked)
         });
         let has_failed = failure.is_some();
         let (found, hooked_functions) = distinct_coverage(&hooked.modules);

@@ -20,7 +20,7 @@ use crate::launch::workshop::Workshop;
 use crate::live::handlers::StatusHandler;
 use crate::live::{Handler, LiveServer};
 use crate::options::TraceOptions;
-use crate::overhead::{Calibrated, Governed, Governor, watch_cpu};
+use crate::overhead::{AgentTime, Calibrated, Governed, Governor, watch_cpu};
 use crate::tracked::Programs;
 
 /// What they work with.
@@ -85,7 +85,14 @@ impl RecordingThreads<'_> {
                 scope.spawn(|| follower.run(scope));
             }
             let governed = hook_cost.zip(options.max_overhead).map(|(cost, max_overhead)| {
-                let governor = Governor::new(programs, tally.clone(), cost, max_overhead, options.exact_counts);
+                let governor = Governor::new(
+                    programs,
+                    tally.clone(),
+                    AgentTime::new(pool, clock),
+                    cost,
+                    max_overhead,
+                    options.exact_counts,
+                );
                 scope.spawn(|| governor.run())
             });
             if let Some(live) = live {
