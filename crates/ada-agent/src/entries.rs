@@ -47,10 +47,10 @@ extern "C" fn chunk(_: *mut u64, _: u64, _: u64) -> u64 {
 
 /// Puts the shadow stack in order before a call.
 extern "C" fn fix(slot: *mut u64, _: u64, _: u64) -> u64 {
-    let _metered = Metered::new();
     // SAFETY: as above; the stub passes its own return slot.
     unsafe {
         if let Some(state) = threads::own(current_state() as *mut ThreadState, slot as u64) {
+            let _metered = Metered::new();
             frames::prepare_entry(state, slot as u64);
         }
     }
@@ -76,6 +76,11 @@ fn state_at_exit(slot: *mut u64) -> *mut ThreadState {
     state.unwrap_or_else(|| crate::memory::state(0))
 }
 
+/// Who has no state may have no clock either.
+fn metered_as(state: *const ThreadState) -> Option<Metered> {
+    (state != crate::memory::state(0)).then(Metered::new)
+}
+
 /// Keeps what a runtime probe sees of a call.
 extern "C" fn probe_call(slot: *mut u64, record: u64, probe: u64) -> u64 {
     let _metered = Metered::new();
@@ -86,25 +91,28 @@ extern "C" fn probe_call(slot: *mut u64, record: u64, probe: u64) -> u64 {
 
 /// Finishes an exit by `ret` that the fast path could not.
 extern "C" fn exited(slot: *mut u64, _: u64, _: u64) -> u64 {
-    let _metered = Metered::new();
+    let state = state_at_exit(slot);
+    let _metered = metered_as(state);
     // SAFETY: the thread's own state, and the slot on top of its stack.
-    unsafe { exits::returned(state_at_exit(slot), slot) };
+    unsafe { exits::returned(state, slot) };
     0
 }
 
 /// Records an exit by other means.
 extern "C" fn exiting(_: *mut u64, slot: u64, _: u64) -> u64 {
-    let _metered = Metered::new();
+    let state = state_at_exit(slot as *mut u64);
+    let _metered = metered_as(state);
     // SAFETY: as in `exited`.
-    unsafe { exits::returns(state_at_exit(slot as *mut u64), slot) };
+    unsafe { exits::returns(state, slot) };
     0
 }
 
 /// Ends a frame that goes on in another function.
 extern "C" fn goes_on(_: *mut u64, slot: u64, _: u64) -> u64 {
-    let _metered = Metered::new();
+    let state = state_at_exit(slot as *mut u64);
+    let _metered = metered_as(state);
     // SAFETY: as in `exited`.
-    unsafe { exits::goes_on(state_at_exit(slot as *mut u64), slot) };
+    unsafe { exits::goes_on(state, slot) };
     0
 }
 
