@@ -25,6 +25,9 @@ pub(crate) unsafe fn holds(state: *const ThreadState, stack_pointer: u64, memory
     // SAFETY: the caller's promise.
     let (stack, pages) =
         unsafe { (!(*state).floor_complement..(*state).goroutine_stack_high, &(*state).runtime_pages) };
+    if memory.is_empty() {
+        return false;
+    }
     let is_on_stack = stack.contains(&stack_pointer) && memory.start >= stack_pointer && memory.end <= stack.end;
     if !is_on_stack && !pages_of(memory).all(|page| pages[place(page)] == page) {
         return false;

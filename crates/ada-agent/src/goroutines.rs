@@ -9,7 +9,6 @@ use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 use crate::arch::thread_pointer;
-use crate::config::{Item, get};
 use crate::memory::{process_block, shadow_base, shadow_end};
 use crate::{go_memory, syscall};
 
@@ -31,8 +30,7 @@ pub(crate) struct Running {
 
 /// Whether code of Go is hooked.
 pub(crate) fn exist() -> bool {
-    // In tests there is no process block.
-    get(Item::Private) != 0 && process_block().goroutines.load(Ordering::Relaxed) != 0
+    process_block().goroutines.load(Ordering::Relaxed) != 0
 }
 
 /// What runs on the calling thread, if an address is on its stack.

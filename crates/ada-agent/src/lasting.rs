@@ -20,7 +20,7 @@ use ada_ring::lasting::{LASTING_RANGES, LastingRange};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{go_memory, goroutines};
+use crate::go_memory;
 
 /// The list, which the recorder fills in: see [`ada_ring::lasting`]. Not writable in the target.
 #[unsafe(no_mangle)]
@@ -61,7 +61,7 @@ unsafe fn holds(state: *mut ThreadState, stack_pointer: u64, address: u64, lengt
     let is_on_stack = end <= high && address >= stack_pointer && stack_pointer >= low;
     // SAFETY: the caller's promise. The list is the whole one, or its end.
     is_on_stack
-        || goroutines::exist() && length > 0 && unsafe { go_memory::holds(state, stack_pointer, &(address..end)) }
+        || unsafe { go_memory::holds(state, stack_pointer, &(address..end)) }
         || lasting == &raw const ADA_LASTING as u64 && is_listed(address..end)
 }
 

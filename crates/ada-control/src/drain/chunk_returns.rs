@@ -5,13 +5,11 @@ use std::time::{Duration, Instant};
 
 use ada_ring::{ChunkState, Pool, RECORDS_END};
 
-use super::detail_lane::give_memory_back;
+use super::detail_lane::{QUARANTINE, give_memory_back};
 
 /// How long an unwritten record may hold its thread's later ones back: its writer was interrupted by a signal whose
 /// handler has not returned, or has jumped away and never will.
 const HOLE_PATIENCE: Duration = Duration::from_millis(5);
-/// How long a chunk with such a record is kept from others, should the writer come back after all.
-pub(super) const QUARANTINE: Duration = Duration::from_millis(100);
 /// So many bytes of a chunk are not worth giving back to the operating system.
 const LITTLE: usize = 16 << 10;
 

@@ -4,19 +4,21 @@ use std::collections::{HashMap, VecDeque};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_ring::probe::{LONG_TEXT, RawProbe};
 use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, Lane, Pool, RECORDS_END, RawDetail};
 
-use super::chunk_returns::QUARANTINE;
 use crate::arch::captured::Captured;
 use crate::drain::gap_log::Wait;
 
 /// How many of a thread's newest events are remembered, so that kept detail can be linked to them: more than two chunks
 /// of detail hold.
 pub(crate) const REMEMBERED: usize = 8192;
+
+/// How long a chunk with a record that was reserved and never written is kept from others, should the writer come back after all.
+pub(super) const QUARANTINE: Duration = Duration::from_millis(100);
 
 /// Bytes of a record with all the words that belong to it.
 const LONGEST: usize = RawProbe::SIZE + LONG_TEXT;
