@@ -9,9 +9,11 @@ use super::detail_lane::give_memory_back;
 
 /// How long an unwritten record may hold its thread's later ones back: its writer was interrupted by a signal whose
 /// handler has not returned, or has jumped away and never will.
-const HOLE_PATIENCE: Duration = Duration::from_millis(5);
+const HOLE_PATIENCE: Duration = if cfg!(fuzzing) { FUZZED } else { Duration::from_millis(5) };
 /// How long a chunk with such a record is kept from others, should the writer come back after all.
-pub(super) const QUARANTINE: Duration = Duration::from_millis(100);
+pub(super) const QUARANTINE: Duration = if cfg!(fuzzing) { FUZZED } else { Duration::from_millis(100) };
+/// The same where rounds follow each other at once: some come before that time is over, and some afterwards.
+const FUZZED: Duration = Duration::from_micros(200);
 /// So many bytes of a chunk are not worth giving back to the operating system.
 const LITTLE: usize = 16 << 10;
 
