@@ -1,7 +1,7 @@
 //! What this machine allows, as far as tracing needs it.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
 use ada_process::{ContextSwitches, this_process};
 use rustix::process::{Resource, getrlimit};
@@ -118,6 +118,16 @@ pub(crate) fn why_trace_is_refused() -> String {
 /// Why the kernel does not let `ada attach` take a process, and what to do.
 pub(crate) fn why_attach_is_refused() -> String {
     attach_refusal(&ptrace_scope(), may_trace_all())
+}
+
+/// Why a process cannot be halted, read or written to, in words.
+pub(crate) fn why_not(error: &io::Error) -> String {
+    match (error.raw_os_error(), error.kind()) {
+        (Some(libc::ESRCH), _) => "it has ended".to_owned(),
+        (Some(libc::EPERM | libc::EACCES), _) => why_attach_is_refused(),
+        (_, ErrorKind::TimedOut) => "one of its threads does not come to a halt; try again later".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// Where nothing else forbids it.

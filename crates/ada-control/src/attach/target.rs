@@ -111,15 +111,5 @@ pub(crate) fn while_one_program_runs<T>(
 
 /// What the kernel's refusal to halt a thread means.
 pub(crate) fn refused(pid: ProcessId, error: &io::Error) -> ControlError {
-    ControlError::NotAttached { pid, reason: words(error) }
-}
-
-/// The same in words.
-pub(super) fn words(error: &io::Error) -> String {
-    match (error.raw_os_error(), error.kind()) {
-        (Some(libc::ESRCH), _) => "it has ended".to_owned(),
-        (Some(libc::EPERM | libc::EACCES), _) => machine::why_attach_is_refused(),
-        (_, io::ErrorKind::TimedOut) => "one of its threads does not come to a halt; try again later".to_owned(),
-        _ => error.to_string(),
-    }
+    ControlError::NotAttached { pid, reason: machine::why_not(error) }
 }

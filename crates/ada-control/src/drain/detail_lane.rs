@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_ring::probe::{LONG_TEXT, RawProbe};
-use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, Lane, Pool, RECORDS_END, RawDetail};
+use ada_ring::{ChunkReader, ChunkState, Lane, Pool, RECORDS_END, RawDetail};
 
-use super::chunk_returns::QUARANTINE;
+use super::chunk_returns::{QUARANTINE, give_memory_back};
 use crate::arch::captured::Captured;
 use crate::drain::gap_log::Wait;
 
@@ -341,14 +341,6 @@ fn free(pool: &Pool, chunk: usize, zero: impl Fn(usize)) {
         }
         pool.change(chunk, ChunkState::Draining, ChunkState::Free);
     }
-}
-
-/// Gives the memory of a chunk that the drain owns back to the operating system, if the chunk is there only because there
-/// are many threads. What was in it is then zero.
-pub(crate) fn give_memory_back(pool: &Pool, chunk: usize) -> bool {
-    let start = pool.records(chunk).cast();
-    // SAFETY: the drain owns the chunk, of which nothing is kept.
-    chunk >= pool.chunk_count() && unsafe { libc::madvise(start, CHUNK_SIZE, libc::MADV_REMOVE) } == 0
 }
 
 #[cfg(test)]
