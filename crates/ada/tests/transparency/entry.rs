@@ -84,7 +84,7 @@ fn end(output: &Output) -> (Option<i32>, Option<i32>) {
 
 /// How many events the one session in a folder has.
 fn events_in(sessions: &Path) -> Option<u64> {
-    let session = Session::open(&std::fs::read_dir(sessions).ok()?.next()?.ok()?.path()).ok()?;
+    let session = Session::open(std::fs::read_dir(sessions).ok()?.next()?.ok()?.path()).ok()?;
     let threads = session.processes().iter().flat_map(|process| &process.threads);
     Some(threads.map(|thread| thread.index().len()).sum())
 }
