@@ -138,21 +138,21 @@ struct Hostile {
 impl Hostile {
     fn change(&self, what: u8, chunk: usize, at: usize, value: u64) {
         let (pool, control) = (&self.pool, self.pool.control());
-        let words = |start: *const u8, bytes: usize| start.wrapping_add(at * 4 % (bytes & !3)).cast::<AtomicU32>();
         let header = pool.header(chunk);
         let whole_header: *const ChunkHeader = header;
         let whole_control: *const Control = control;
+        let set_word = |start: *const u8, bytes: usize| {
+            // SAFETY: a word of the header or of the control block, which hold atomics alone.
+            let word = unsafe { &*start.wrapping_add(at * 4 % (bytes & !3)).cast::<AtomicU32>() };
+            word.store(value as u32, Ordering::Relaxed);
+        };
         match what {
             1 => self.record(chunk, at * 8).store(value, Ordering::Relaxed),
-            // SAFETY: words of the header and of the control block, which hold atomics alone.
-            2 => {
-                unsafe { &*words(whole_header.cast(), size_of::<ChunkHeader>()) }.store(value as u32, Ordering::Relaxed)
-            }
+            2 => set_word(whole_header.cast(), size_of::<ChunkHeader>()),
             3 => control.chunks[chunk].store(value as u32 % 6, Ordering::Relaxed),
-            // SAFETY: as above. What stands first, before tables that fill the rest, …
-            4 => unsafe { &*words(whole_control.cast(), 128) }.store(value as u32, Ordering::Relaxed),
-            // SAFETY: as above. … and everything.
-            5 => unsafe { &*words(whole_control.cast(), size_of::<Control>()) }.store(value as u32, Ordering::Relaxed),
+            // What stands first, before tables that fill the rest.
+            4 => set_word(whole_control.cast(), 128),
+            5 => set_word(whole_control.cast(), size_of::<Control>()),
             // A whole row of records, so that chunks come to their end.
             6 => (0..RECORDS_END / RawRecord::SIZE).skip(at).for_each(|number| {
                 self.record(chunk, number * RawRecord::SIZE + 8).store(value ^ number as u64, Ordering::Relaxed);
@@ -223,7 +223,7 @@ impl Hostile {
         for number in row.numbers() {
             let kind = (value >> 44) as u32 & 31 ^ (number as u32 & (value >> 49) as u32 & 3);
             let bits = kind | [0, HAS_DETAIL, IS_PROBED, HAS_DETAIL | IS_PROBED][number & (value >> 52) as usize & 3];
-            let top = (value >> 54) as u32 * 64 & !31 | bits;
+            let top = (((value >> 54) as u32 * 64) & !31) | bits;
             let function = self.functions[(number + (value & 0xff) as usize) % self.functions.len()];
             let offset = number * RawRecord::SIZE;
             self.record(chunk, offset + 8).store(u64::from(top) << 32 | u64::from(function), Ordering::Relaxed);
