@@ -28,6 +28,14 @@ pub enum ControlError {
         /// Why it cannot.
         source: io::Error,
     },
+    /// The kernel lets nobody, or not this user, trace a program.
+    #[error("cannot trace {program}: {reason}")]
+    NotAllowed {
+        /// What was to be run.
+        program: String,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// The program's file is of a kind that cannot be traced.
     #[error("cannot trace {path}: {reason}")]
     Unsupported {

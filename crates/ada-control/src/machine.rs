@@ -1,7 +1,7 @@
 //! What this machine allows, as far as tracing needs it.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
 use ada_process::{ContextSwitches, this_process};
 use rustix::process::{Resource, getrlimit};
@@ -109,6 +109,39 @@ fn attach_policy(scope: &str, has_capability: bool) -> (bool, String) {
     }
 }
 
+/// Why the kernel does not let `ada trace` trace its own child, and what to do.
+pub(crate) fn why_trace_is_refused() -> String {
+    let (is_good, words) = policy(&ptrace_scope(), may_trace_all());
+    if is_good { BY_A_FILTER.to_owned() } else { format!("tracing is {words}") }
+}
+
+/// Why the kernel does not let `ada attach` take a process, and what to do.
+pub(crate) fn why_attach_is_refused() -> String {
+    attach_refusal(&ptrace_scope(), may_trace_all())
+}
+
+/// Why a process cannot be halted, read or written to, in words.
+pub(crate) fn why_not(error: &io::Error) -> String {
+    match (error.raw_os_error(), error.kind()) {
+        (Some(libc::ESRCH), _) => "it has ended".to_owned(),
+        (Some(libc::EPERM | libc::EACCES), _) => why_attach_is_refused(),
+        (_, ErrorKind::TimedOut) => "one of its threads does not come to a halt; try again later".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Where nothing else forbids it.
+const BY_A_FILTER: &str = "the kernel refuses ptrace, as in a container whose filter forbids it \
+(--cap-add=SYS_PTRACE --security-opt seccomp=unconfined allows it)";
+
+fn attach_refusal(scope: &str, has_capability: bool) -> String {
+    match attach_policy(scope, has_capability) {
+        (true, _) if has_capability => BY_A_FILTER.to_owned(),
+        (true, _) => "permission is denied; run ada as root, or as the user of that process".to_owned(),
+        (false, words) => format!("attaching is {}", words.replacen("only to", "allowed only to", 1)),
+    }
+}
+
 /// Containers often forbid ptrace by a filter that only the trial below can see.
 fn container() -> Check {
     let is_one = ["/.dockerenv", "/run/.containerenv"].iter().any(|path| fs::exists(path).unwrap_or(false))
@@ -191,5 +224,21 @@ mod tests {
         assert_eq!(is_good("2", true), (true, true));
         assert_eq!(is_good("3", true), (false, false));
         assert!(policy("2", false).1.contains("sudo sysctl") && attach_policy("1", false).1.contains("sudo sysctl"));
+    }
+
+    /// Nobody is told to be root who is, or whom that does not help.
+    #[test]
+    fn a_refused_attach_says_what_helps() {
+        for scope in ["1", "2"] {
+            let words = attach_refusal(scope, false);
+            assert!(
+                words.starts_with(&format!("attaching is allowed only to own children (ptrace_scope {scope}): sudo"))
+            );
+        }
+        assert!(
+            attach_refusal("3", true).contains("until the next boot") && !attach_refusal("3", false).contains("root")
+        );
+        assert!(["", "0"].iter().all(|scope| attach_refusal(scope, false).contains("run ada as root")));
+        assert!(["", "1", "2"].iter().all(|scope| attach_refusal(scope, true) == BY_A_FILTER));
     }
 }

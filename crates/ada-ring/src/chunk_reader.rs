@@ -26,7 +26,8 @@ impl<'p> ChunkReader<'p> {
         if !pool.handover(chunk).begin_reading() {
             return None;
         }
-        let at = header.drained.load(Ordering::Relaxed) as usize;
+        // The header can be written by the target: what does not lie at a record's start would be read across words.
+        let at = header.drained.load(Ordering::Relaxed) as usize / stride * stride;
         Some(Self { pool, chunk, at: at.min(RECORDS_END.next_multiple_of(stride)), stride })
     }
 
@@ -247,6 +248,19 @@ mod tests {
         drop(reader);
         write(&pool, chunk, 2, 12);
         assert_eq!(ChunkReader::begin(&pool, chunk).unwrap().next_record().unwrap().function, 2);
+    }
+
+    #[test]
+    fn a_place_that_the_target_made_up_is_a_records_start() {
+        let (_memory, pool) = Memory::new(1);
+        let chunk = active(&pool);
+        write(&pool, chunk, 1, 11);
+        for (forged, number) in [(17, 1), (31, 1), (u64::MAX, RECORDS_PER_CHUNK)] {
+            pool.header(chunk).drained.store(forged, Ordering::Relaxed);
+            let mut reader = ChunkReader::begin(&pool, chunk).unwrap();
+            assert_eq!(reader.position(), number * RawRecord::SIZE);
+            assert_eq!(reader.next_record().map(|record| record.tsc), (number == 1).then_some(11));
+        }
     }
 
     #[test]

@@ -24,7 +24,9 @@ ada check ends with 0 if all rules hold, 1 if one is broken, 3 if the trace cann
 
 ada bisect ends with 0 if traced runs are as untraced, 1 if they differ, 3 if that is not known.
 
-ada trace ends as the traced program does, with its exit code or by the signal that killed it, or with
+ada trace ends as the traced program does, with its exit code or by the signal that killed it. A signal that asks
+it to end before the program runs (Ctrl-C, TERM, HUP) ends both: shells show 128 and the signal's number, 130 for
+Ctrl-C; the program has not run, and there is no session. Or it ends with
   124  hooking took too long, and the program was ended before it ran
   125  the program could not be traced
   126  the program is there but cannot be run, or not under a tracer

@@ -14,13 +14,13 @@ use ada_process::maps::{self, Mapping};
 use ada_process::procfs::{ProcessDir, ProcessMemory, all_processes};
 use ada_ring::Control;
 
-use crate::attach::target;
 use crate::detach::unhook;
 use crate::error::ControlError;
 use crate::install::arena_list;
 use crate::install::memory_layout::MemoryLayout;
 use crate::install::site_table;
 use crate::install::sites::Site;
+use crate::machine;
 
 /// How long a recorder may take to give a sign of life, where it cannot be looked for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -49,7 +49,7 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
         Err(_) => return Ok(None),
     };
     let Some((layout, memfd)) = MemoryLayout::find(&mappings) else { return Ok(None) };
-    let memory = ProcessDir::of(pid).writable_memory().map_err(|error| refused(target::words(&error)))?;
+    let memory = ProcessDir::of(pid).writable_memory().map_err(|error| refused(machine::why_not(&error)))?;
     match recorder_of(memfd, layout, &memory) {
         Recorder::Process(recorder) => {
             return Err(refused(format!("ada records it in process {recorder}; `ada ps` shows what to detach from")));
@@ -61,7 +61,7 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
     }
     // Threads that wait for the recorder stop waiting.
     let gone = memory.write(layout.pool + offset_of!(Control, recorder_gone) as u64, &1_u32.to_le_bytes());
-    gone.map_err(|error| refused(target::words(&error)))?;
+    gone.map_err(|error| refused(machine::why_not(&error)))?;
     let mut removal = HookRemoval { processes: 0, passing: 0, kept: Vec::new() };
     for users in hooked_by_user(memfd).into_values() {
         // No process gets hooks any more, and a fork has those of its parent.

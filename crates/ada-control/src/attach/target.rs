@@ -11,6 +11,7 @@ use ada_process::this_process;
 use crate::error::ControlError;
 use crate::launch::program_file;
 use crate::live::{self, Request};
+use crate::machine;
 
 /// Refuses a process that cannot be attached to.
 pub(crate) fn check(pid: ProcessId) -> Result<(), ControlError> {
@@ -37,7 +38,7 @@ pub(crate) fn check(pid: ProcessId) -> Result<(), ControlError> {
     }
     match fs::read_link(process.executable()) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            return refused("permission is denied; run ada as root, or as the user of that process");
+            return refused(&machine::why_attach_is_refused());
         }
         Err(_) => return refused("it is a thread of the kernel, or has just ended"),
         Ok(_) => {}
@@ -110,18 +111,5 @@ pub(crate) fn while_one_program_runs<T>(
 
 /// What the kernel's refusal to halt a thread means.
 pub(crate) fn refused(pid: ProcessId, error: &io::Error) -> ControlError {
-    ControlError::NotAttached { pid, reason: words(error) }
-}
-
-/// The same in words.
-pub(super) fn words(error: &io::Error) -> String {
-    match (error.raw_os_error(), error.kind()) {
-        (Some(libc::ESRCH), _) => "it has ended".to_owned(),
-        (Some(libc::EPERM | libc::EACCES), _) => {
-            "permission is denied; run ada as root, or as the user of that process with kernel.yama.ptrace_scope at 0"
-                .to_owned()
-        }
-        (_, io::ErrorKind::TimedOut) => "one of its threads does not come to a halt; try again later".to_owned(),
-        _ => error.to_string(),
-    }
+    ControlError::NotAttached { pid, reason: machine::why_not(error) }
 }

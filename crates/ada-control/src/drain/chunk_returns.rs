@@ -3,13 +3,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use ada_ring::{ChunkState, Pool, RECORDS_END};
-
-use super::detail_lane::{QUARANTINE, give_memory_back};
+use ada_ring::{CHUNK_SIZE, ChunkState, Pool, RECORDS_END};
 
 /// How long an unwritten record may hold its thread's later ones back: its writer was interrupted by a signal whose
 /// handler has not returned, or has jumped away and never will.
-const HOLE_PATIENCE: Duration = Duration::from_millis(5);
+const HOLE_PATIENCE: Duration = if cfg!(fuzzing) { FUZZED } else { Duration::from_millis(5) };
+/// How long a chunk with such a record is kept from others, should the writer come back after all.
+pub(super) const QUARANTINE: Duration = if cfg!(fuzzing) { FUZZED } else { Duration::from_millis(100) };
+/// The same where rounds follow each other at once: some come before that time is over, and some afterwards.
+const FUZZED: Duration = Duration::from_micros(200);
 /// So many bytes of a chunk are not worth giving back to the operating system.
 const LITTLE: usize = 16 << 10;
 
@@ -57,4 +59,12 @@ fn zero(pool: &Pool, chunk: usize, used: usize) {
     if !is_given_back {
         pool.zero_records(chunk, used);
     }
+}
+
+/// Gives the memory of a chunk that the drain owns back to the operating system, if the chunk is there only because there
+/// are many threads. What was in it is then zero.
+pub(crate) fn give_memory_back(pool: &Pool, chunk: usize) -> bool {
+    let start = pool.records(chunk).cast();
+    // SAFETY: the drain owns the chunk, of which nothing is kept.
+    chunk >= pool.chunk_count() && unsafe { libc::madvise(start, CHUNK_SIZE, libc::MADV_REMOVE) } == 0
 }

@@ -4,21 +4,19 @@ use std::collections::{HashMap, VecDeque};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_ring::probe::{LONG_TEXT, RawProbe};
-use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, Lane, Pool, RECORDS_END, RawDetail};
+use ada_ring::{ChunkReader, ChunkState, Lane, Pool, RECORDS_END, RawDetail};
 
+use super::chunk_returns::{QUARANTINE, give_memory_back};
 use crate::arch::captured::Captured;
 use crate::drain::gap_log::Wait;
 
 /// How many of a thread's newest events are remembered, so that kept detail can be linked to them: more than two chunks
 /// of detail hold.
 pub(crate) const REMEMBERED: usize = 8192;
-
-/// How long a chunk with a record that was reserved and never written is kept from others, should the writer come back after all.
-pub(super) const QUARANTINE: Duration = Duration::from_millis(100);
 
 /// Bytes of a record with all the words that belong to it.
 const LONGEST: usize = RawProbe::SIZE + LONG_TEXT;
@@ -343,14 +341,6 @@ fn free(pool: &Pool, chunk: usize, zero: impl Fn(usize)) {
         }
         pool.change(chunk, ChunkState::Draining, ChunkState::Free);
     }
-}
-
-/// Gives the memory of a chunk that the drain owns back to the operating system, if the chunk is there only because there
-/// are many threads. What was in it is then zero.
-pub(crate) fn give_memory_back(pool: &Pool, chunk: usize) -> bool {
-    let start = pool.records(chunk).cast();
-    // SAFETY: the drain owns the chunk, of which nothing is kept.
-    chunk >= pool.chunk_count() && unsafe { libc::madvise(start, CHUNK_SIZE, libc::MADV_REMOVE) } == 0
 }
 
 #[cfg(test)]

@@ -152,7 +152,7 @@ impl EventWriter {
         if has_windows {
             let stride = self.shape.stride();
             for wait in progress.details.collect_kept(others, stride, facts.latest) {
-                self.figures.waited_ns += self.gaps.waited(pending.pid, thread.thread(), &self.clock, wait);
+                self.figures.waited(self.gaps.waited(pending.pid, thread.thread(), &self.clock, wait));
             }
             progress.write_remembered(thread, base, &self.known, &self.shape, &mut self.figures.details)?;
         }
@@ -195,7 +195,7 @@ impl EventWriter {
             let waits;
             (links, waits) = (details.links, details.waits);
             for wait in waits {
-                self.figures.waited_ns += self.gaps.waited(pending.pid, thread.thread(), &self.clock, wait);
+                self.figures.waited(self.gaps.waited(pending.pid, thread.thread(), &self.clock, wait));
             }
         }
         let end = if written.is_ok() { records.len() } else { links.len() };
@@ -246,7 +246,7 @@ impl EventWriter {
             self.gaps.lost(pending.pid, thread, self.clock.at(tsc), 1);
         }
         for wait in gaps.waits {
-            self.figures.waited_ns += self.gaps.waited(pending.pid, thread, &self.clock, wait);
+            self.figures.waited(self.gaps.waited(pending.pid, thread, &self.clock, wait));
         }
         // All that comes is missing too, and one word of it is enough.
         let progress = self.threads.entry((pending.pid, pending.tid)).or_default();
@@ -297,7 +297,7 @@ impl EventWriter {
             progress.window.advance(vec![fired], &events, watch.pre_roll(), watch.post_roll());
             let others = ThreadChunks { pool, pid, tid, known: None };
             for wait in progress.details.collect_kept(&others, self.shape.stride(), u64::MAX) {
-                self.figures.waited_ns += self.gaps.waited(pid, thread.thread(), &self.clock, wait);
+                self.figures.waited(self.gaps.waited(pid, thread.thread(), &self.clock, wait));
             }
             progress.write_remembered(thread, end, &self.known, &self.shape, &mut self.figures.details)?;
         }

@@ -43,6 +43,11 @@ impl Figures {
         }
     }
 
+    /// A thread waited for room, for so long by what it says.
+    pub(super) fn waited(&mut self, nanoseconds: u64) {
+        self.waited_ns = self.waited_ns.saturating_add(nanoseconds);
+    }
+
     /// So many chunks are free at the start of a round.
     pub(super) fn saw_free(&mut self, chunks: usize) {
         self.low_water = self.low_water.min(chunks);

@@ -35,7 +35,8 @@ impl GapLog {
 
     /// The same, for want of a chunk.
     pub(crate) fn lost_without_chunk(&mut self, pid: ProcessId, thread: ThreadId, time: TraceNanos, count: u64) {
-        self.placed += count;
+        // Counts are the target's word.
+        self.placed = self.placed.saturating_add(count);
         self.lost(pid, thread, time, count);
     }
 

@@ -343,7 +343,7 @@ impl Drain {
     /// Crashes of which no record came to be.
     pub(crate) fn unrecorded_crashes(&self) -> u64 {
         let crashes = &self.pool.control().crashes;
-        crashes.unrecorded.load(Ordering::Relaxed) + crashes.unfinished() as u64
+        crashes.unrecorded.load(Ordering::Relaxed).saturating_add(crashes.unfinished() as u64)
     }
 
     /// How long threads have waited for room.

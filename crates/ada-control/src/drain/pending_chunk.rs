@@ -31,8 +31,10 @@ impl PendingChunk {
 
     /// The thread's next chunk, if it has one.
     pub(super) fn next(&self, pool: &Pool) -> Option<Self> {
+        // Ordinals are the target's word.
+        let ordinal = self.ordinal.checked_add(1)?;
         let is_next = |next: &Self| {
-            (next.pid, next.tid, next.program, next.ordinal) == (self.pid, self.tid, self.program, self.ordinal + 1)
+            (next.pid, next.tid, next.program, next.ordinal) == (self.pid, self.tid, self.program, ordinal)
         };
         (0..pool.chunk_end()).filter_map(|chunk| Self::in_chunk(pool, chunk)).find(is_next)
     }

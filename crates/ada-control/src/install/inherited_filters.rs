@@ -14,6 +14,7 @@ use ada_ring::state::ProcessBlock;
 
 use crate::error::ControlError;
 use crate::install::open_in_target::injected;
+use crate::machine;
 
 /// What a program may not do.
 pub(crate) struct InheritedFilters {
@@ -42,7 +43,7 @@ impl InheritedFilters {
             return Ok(this);
         }
         let own = ProcessDir::of(this_process()).status().ok().and_then(|it| it.filter_count()).unwrap_or(0);
-        let halted = Halted::all(pid, mappings).map_err(|error| refused(&error.to_string()))?;
+        let halted = Halted::all(pid, mappings).map_err(|error| refused(&machine::why_not(&error)))?;
         for thread in halted.threads().iter().filter(|thread| has_some(&thread.tid())) {
             let is_strict = status(thread.tid()).is_some_and(|it| it.field("Seccomp") == "1");
             match thread.filters() {

@@ -10,13 +10,14 @@ use std::process::Command;
 
 use ada_event::{ProcessId, RuntimeAddr};
 use ada_process::procfs::ProcessDir;
-use ada_process::ptrace::{Tracee, stop_at_exec};
+use ada_process::ptrace::{TRACING_REFUSED, Tracee, stop_at_exec};
 use ada_process::{End, Halt, Remote, SystemCall};
 
 use crate::arch::breakpoint::BREAKPOINT;
 use crate::error::{ControlError, Doing};
 use crate::install::loader_notification::{LoaderNotification, find_loader};
 use crate::launch::program_file;
+use crate::machine;
 
 /// A program that is loaded, and stopped. Dropping it before it is [let go](Self::release) ends it: it must not run
 /// half hooked.
@@ -35,7 +36,10 @@ impl Gate {
         let asked_for = program_file::check(command.get_program())?;
         let program = command.get_program().to_string_lossy().into_owned();
         stop_at_exec(&mut command);
-        let child = command.spawn().map_err(|source| ControlError::Spawn { program, source })?;
+        let child = command.spawn().map_err(|source| match source.raw_os_error() {
+            Some(TRACING_REFUSED) => ControlError::NotAllowed { program, reason: machine::why_trace_is_refused() },
+            _ => ControlError::Spawn { program, source },
+        })?;
         let (tracee, halt) = Tracee::after_exec(ProcessId(child.id())).doing("taking charge of the program")?;
         expect_trap(halt)?;
         let mut gate = Self { tracee, loader: None, released: false };

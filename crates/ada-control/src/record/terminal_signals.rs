@@ -48,8 +48,11 @@ fn end_if_waiting(signal: libc::c_int) {
         for text in [if line_is_drawn { CLEAR_LINE } else { "" }, SAID] {
             libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
         }
-        libc::_exit(128 + signal);
     }
+    // As the program would have: a shell then ends the script that has started ada, too, and does not go on with its next line.
+    die_by(signal);
+    // SAFETY: allowed in a handler.
+    unsafe { libc::_exit(128 + signal) };
 }
 
 /// A program is being hooked: until this is dropped, a request to end ends both at once.
@@ -98,7 +101,7 @@ pub fn outlive_terminal_signals() {
     }
 }
 
-/// Ends ada by a signal, as it has ended the program. Leaves no core file: the program's own is the one to look at. Comes back only
+/// Ends ada by a signal, as it has ended the program; handlers may call it. Leaves no core file: the program's own is the one to look at. Comes back only
 /// where the signal does not end.
 pub fn die_by(signal: i32) {
     // SAFETY: takes handlers and masks away from a process that is about to end.

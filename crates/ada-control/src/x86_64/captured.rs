@@ -8,7 +8,8 @@ use ada_ring::arch::{CallRegisters, ReturnRegisters};
 use ada_ring::detail::{self, DetailShape, RawDetail};
 use ada_ring::probe::{PROBE_WORDS, RawProbe};
 
-/// A detail record as a stub wrote it.
+/// A detail record as a stub wrote it. Which kind it is of is the target's word: an event may say that it was probed, and have
+/// registers alone, or the other way round. What a record is too short for is 0, or not there.
 #[derive(Clone, Copy)]
 pub(crate) struct Captured<'a> {
     bytes: &'a [u8],
@@ -21,7 +22,8 @@ impl<'a> Captured<'a> {
 
     /// The word at an offset of [`RawDetail`] or [`RawProbe`].
     fn word(&self, offset: usize) -> u64 {
-        u64::from_le_bytes(self.bytes[offset..offset + 8].try_into().expect("eight bytes"))
+        let word = self.bytes.get(offset..).and_then(<[u8]>::first_chunk);
+        word.map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
     fn mark(&self) -> u32 {
@@ -82,7 +84,7 @@ impl<'a> Captured<'a> {
     pub(crate) fn probe_payload(&self, function: FunctionId) -> Payload<'a> {
         const WORDS: usize = offset_of!(RawProbe, words);
         let context = Some(std::array::from_fn(|number| self.word(offset_of!(RawProbe, context) + 8 * number)));
-        let (words, _) = self.bytes[WORDS..].as_chunks();
+        let (words, _) = self.bytes.get(WORDS..).unwrap_or_default().as_chunks();
         let count = (self.word(offset_of!(RawProbe, count)) as usize).min(words.len()).min(MAX_PROBES);
         let words = &words[..count];
         let probes = (count > 0).then(|| Probes::from_le_bytes(words));
@@ -95,7 +97,8 @@ impl<'a> Captured<'a> {
 
     fn vectors<const COUNT: usize>(&self, shape: &DetailShape) -> Option<[u128; COUNT]> {
         let (vectors, _) = self.bytes.get(shape.vectors_at()..)?.as_chunks::<16>();
-        shape.vectors.then(|| std::array::from_fn(|number| u128::from_le_bytes(vectors[number])))
+        let vectors = vectors.first_chunk::<COUNT>().filter(|_| shape.vectors)?;
+        Some(vectors.map(u128::from_le_bytes))
     }
 
     /// The same as [`Self::payload`], as it lies in the record.
@@ -141,7 +144,7 @@ impl<'a> Captured<'a> {
                 ..X86Return::default()
             });
         }
-        let stack = &self.bytes[RawDetail::SIZE..];
+        let stack = self.bytes.get(RawDetail::SIZE..).unwrap_or_default();
         let stack_bytes = self.word(offset_of!(RawDetail, stack_bytes)) as usize;
         Payload::X86Call(X86Call {
             function,
@@ -156,8 +159,37 @@ impl<'a> Captured<'a> {
             rbp,
             rsp,
             vectors: self.vectors(shape),
-            stack: &stack[..shape.window.min(stack_bytes)],
+            stack: &stack[..shape.window.min(stack_bytes).min(stack.len())],
             ..X86Call::default()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A target that says of its records what is not so.
+    #[test]
+    fn a_record_of_another_kind_lacks_what_it_has_no_room_for() {
+        let shape = DetailShape { window: detail::MAX_WINDOW, vectors: true };
+        for (length, mark) in
+            [RawDetail::SIZE, 112, RawProbe::SIZE].into_iter().flat_map(|it| [(it, detail::CALL), (it, detail::RETURN)])
+        {
+            let mut bytes = vec![0xff; length];
+            bytes[..4].copy_from_slice(&mark.to_le_bytes());
+            let record = Captured::new(&bytes);
+            let is_probe = length == RawProbe::SIZE;
+            assert_eq!(record.first_word(), is_probe.then_some(u64::MAX));
+            assert_eq!(record.registered_handler().is_some(), mark == detail::CALL);
+            for payload in [record.probe_payload(FunctionId(1)), record.payload(FunctionId(1), &shape)] {
+                let vectors = match payload {
+                    Payload::X86Call(call) => call.vectors.is_some(),
+                    Payload::X86Return(back) => back.vectors.is_some(),
+                    _ => panic!("a call or a return"),
+                };
+                assert!(!vectors);
+            }
+        }
     }
 }

@@ -9,4 +9,4 @@ mod tracee;
 
 pub use halted::{Halted, HaltedThread};
 pub use seized::{ExecOutcome, Seized};
-pub use tracee::{Tracee, stop_at_exec};
+pub use tracee::{TRACING_REFUSED, Tracee, stop_at_exec};

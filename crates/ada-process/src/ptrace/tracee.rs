@@ -36,11 +36,16 @@ const fn bit(signal: i32) -> u64 {
     1 << (signal - 1)
 }
 
+/// What starting such a command fails with where the kernel does not allow it to be traced. Only a number comes from the new
+/// process, and the kernel's own for this, `EPERM`, is one of exec's too; exec has no such one.
+pub const TRACING_REFUSED: i32 = libc::ENOTRECOVERABLE;
+
 /// Has the process of a command stop once its program is loaded, for the thread that spawns it to [take
 /// charge](Tracee::after_exec) of.
 pub fn stop_at_exec(command: &mut Command) {
+    let ask = || trace_me().map_err(|_| io::Error::from_raw_os_error(TRACING_REFUSED));
     // SAFETY: between fork and exec only a system call is made.
-    unsafe { command.pre_exec(trace_me) };
+    unsafe { command.pre_exec(ask) };
 }
 
 impl Tracee {

@@ -90,7 +90,8 @@ impl Progress for OfOne<'_> {
         let before = std::mem::replace(&mut *self.own.lock().expect("nobody panics with the lock"), now);
         let mut sums = self.sums.lock().expect("nobody panics with the lock");
         for ((sum, now), before) in sums.iter_mut().zip(now).zip(before) {
-            *sum = (*sum + now).saturating_sub(before);
+            // What was dropped is the target's word.
+            *sum = sum.saturating_sub(before).saturating_add(now);
         }
         self.line.recorded(sums[0], sums[1] as usize, sums[2]);
     }

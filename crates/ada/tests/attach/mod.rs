@@ -1,6 +1,7 @@
 //! Attaching to processes that run already, and leaving them as they were.
 
 mod found;
+mod hostile;
 mod killed;
 mod programs;
 mod refusals;

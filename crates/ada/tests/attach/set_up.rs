@@ -3,7 +3,7 @@
 use super::target::{NOBODY, Target, copy_program};
 use crate::run::{bounded, text};
 
-fn is_root() -> bool {
+pub(super) fn is_root() -> bool {
     std::fs::read_to_string("/proc/self/status").unwrap().contains("\nUid:\t0\t0\t")
 }
 

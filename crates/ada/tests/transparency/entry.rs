@@ -5,6 +5,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use ada_format::atf::Session;
+
 use super::folder::Folder;
 use crate::run;
 
@@ -36,27 +38,28 @@ impl Entry {
         let alone = self.run(Command::new(&self.program), folder);
         let sessions = tempfile::tempdir().unwrap();
         let mut command = run::command();
-        command.args(["trace", "--output"]).arg(sessions.path()).args(["--", &self.program]);
+        // What is on stderr is then the program's alone.
+        command.args(["trace", "--quiet", "--output"]).arg(sessions.path()).args(["--", &self.program]);
         let traced = self.run(command, folder);
-        let words = String::from_utf8_lossy(&traced.stderr).into_owned();
-        let events = number_before(&words, " events on ");
-        let start_up = number_before(&words, " ms; ");
-        self.print(events, start_up);
+        let events = events_in(sessions.path());
+        self.print(events);
         let complain = |what: String| Err(format!("{} {:?}: {what}", self.program, self.arguments));
         if end(&alone) != end(&traced) {
-            return complain(format!(
-                "exit code and signal {:?} alone, {:?} traced\n{words}",
-                end(&alone),
-                end(&traced)
-            ));
+            let words = String::from_utf8_lossy(&traced.stderr);
+            let (alone, traced) = (end(&alone), end(&traced));
+            return complain(format!("exit code and signal {alone:?} alone, {traced:?} traced\n{words}"));
         }
-        if alone.stdout != traced.stdout {
-            let [alone, traced] = [&alone, &traced].map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-            return complain(format!("stdout differs\n-- alone\n{alone:.2000}\n-- traced\n{traced:.2000}"));
+        for (stream, alone, traced) in
+            [("stdout", &alone.stdout, &traced.stdout), ("stderr", &alone.stderr, &traced.stderr)]
+        {
+            if alone != traced {
+                let [alone, traced] = [alone, traced].map(|bytes| String::from_utf8_lossy(bytes));
+                return complain(format!("{stream} differs\n-- alone\n{alone:.2000}\n-- traced\n{traced:.2000}"));
+            }
         }
         match events {
             Some(events) if events >= self.floor => Ok(()),
-            _ => complain(format!("{events:?} events, {} or more expected\n{words}", self.floor)),
+            _ => complain(format!("{events:?} events, {} or more expected", self.floor)),
         }
     }
 
@@ -66,11 +69,11 @@ impl Entry {
     }
 
     /// Past the test harness, which hides what succeeds.
-    fn print(&self, events: Option<u64>, start_up: Option<u64>) {
-        let number = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+    fn print(&self, events: Option<u64>) {
+        let events = events.map_or("-".to_owned(), |number| number.to_string());
         let name = Path::new(&self.program).file_name().unwrap_or_default().to_string_lossy();
         let words: String = self.arguments.join(" ").chars().map(|c| if c < ' ' { ' ' } else { c }).take(60).collect();
-        let line = format!("{:>9} events, start-up {:>5} ms  {name} {words}\n", number(events), number(start_up));
+        let line = format!("{events:>9} events  {name} {words}\n");
         let _ = std::io::stderr().write_all(line.as_bytes());
     }
 }
@@ -79,9 +82,9 @@ fn end(output: &Output) -> (Option<i32>, Option<i32>) {
     (output.status.code(), output.status.signal())
 }
 
-/// The number in ada's summary that stands before some words.
-fn number_before(text: &str, words: &str) -> Option<u64> {
-    let line = text.lines().find(|line| line.starts_with("ada: ") && line.contains(" events on "))?;
-    let before = &line[..line.find(words)?];
-    before.rsplit(' ').next()?.parse().ok()
+/// How many events the one session in a folder has.
+fn events_in(sessions: &Path) -> Option<u64> {
+    let session = Session::open(std::fs::read_dir(sessions).ok()?.next()?.ok()?.path()).ok()?;
+    let threads = session.processes().iter().flat_map(|process| &process.threads);
+    Some(threads.map(|thread| thread.index().len()).sum())
 }

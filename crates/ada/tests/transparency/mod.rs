@@ -1,4 +1,4 @@
-//! Programs that nobody here wrote, traced and untraced: same stdout, same exit code.
+//! Programs that nobody here wrote, traced and untraced: same stdout and stderr, byte for byte, same exit code.
 //!
 //! Each has a number of events that it reaches at least, so that a program that was not really traced does not count;
 //! and one that is not installed fails. `scripts/setup` installs them.
