@@ -18,7 +18,7 @@ use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::thread_index::ThreadIndex;
 
 /// Of a program that goes on, what is this young, in nanoseconds, may have ended by the time its thread's events were read.
-const RECENT: u64 = 200_000_000;
+pub(crate) const RECENT: u64 = 200_000_000;
 
 /// What else is known of the process.
 pub(crate) struct Known<'a> {
