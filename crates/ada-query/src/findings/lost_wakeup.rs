@@ -22,7 +22,9 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     };
     let all = ThreadIndex::all(process.tables.meta().threads.len());
     let mut alive = all.filter(|thread| is_alive(about, *thread));
-    if !alive.all(|thread| blocked.get(&thread).is_some_and(is_for_ever)) || !deadlocks(about.trace, about.number).is_empty() {
+    if !alive.all(|thread| blocked.get(&thread).is_some_and(is_for_ever))
+        || !deadlocks(about.trace, about.number).is_empty()
+    {
         return Ok(Vec::new());
     }
     let is_to_be_woken = |kind| matches!(kind, WaitKind::Condition | WaitKind::Semaphore | WaitKind::Futex);

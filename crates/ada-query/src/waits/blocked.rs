@@ -93,7 +93,8 @@ pub fn deadlocks(trace: &Trace, number: usize) -> Vec<Deadlock> {
         Some(process) if !hides_releases(process) => blocked_at(process, TraceNanos::MAX),
         _ => BTreeMap::new(),
     };
-    let starts: Vec<ThreadIndex> = blocked.entry(number).or_insert_with(|| of_process(number)).keys().copied().collect();
+    let starts: Vec<ThreadIndex> =
+        blocked.entry(number).or_insert_with(|| of_process(number)).keys().copied().collect();
     let wait_of = |party: Party| {
         blocked.entry(party.process).or_insert_with(|| of_process(party.process)).get(&party.thread).copied()
     };
@@ -112,16 +113,14 @@ fn is_release(raw: &str) -> bool {
     raw.contains("unlock") || raw.contains("cond_wait") || raw.contains("cond_timedwait")
 }
 
-fn circles(
-    starts: impl Iterator<Item = Party>,
-    mut wait_of: impl FnMut(Party) -> Option<WaitSpan>,
-) -> Vec<Deadlock> {
+fn circles(starts: impl Iterator<Item = Party>, mut wait_of: impl FnMut(Party) -> Option<WaitSpan>) -> Vec<Deadlock> {
     let mut next = |at: Party| {
         let wait = wait_of(at)?;
         let is_for_ever =
             matches!(wait.kind(), WaitKind::Mutex | WaitKind::ReadWriteLock | WaitKind::Join | WaitKind::Once);
         let own = wait.holder.map(|thread| Party { thread, ..at });
-        let remote = || Some(Party { process: usize::try_from(wait.holder_process?).ok()?, thread: wait.remote_holder? });
+        let remote =
+            || Some(Party { process: usize::try_from(wait.holder_process?).ok()?, thread: wait.remote_holder? });
         (is_for_ever && wait.is_blocked_by_holder()).then_some((wait, own.or_else(remote)?))
     };
     let mut seen = BTreeSet::new();

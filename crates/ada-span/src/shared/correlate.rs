@@ -8,7 +8,7 @@ use ada_format::atf::SeenMemory;
 use super::memory::{FilePlace, Memory};
 use crate::io_calls::IoCalls;
 use crate::thread_index::ThreadIndex;
-use crate::wait::{RECENT, Doubt, Doubts, HoldSpan, SharedCalls, SharedWait, WaitKind, WaitSpan, Wake, Wakes, WokenBy};
+use crate::wait::{Doubt, Doubts, HoldSpan, RECENT, SharedCalls, SharedWait, WaitKind, WaitSpan, Wake, Wakes, WokenBy};
 
 /// A process, as far as it shares something.
 pub struct ProcessShared<'a> {
@@ -239,8 +239,7 @@ fn holder_of(
     };
     // What goes on runs on while its last events are read.
     let is_recent = locks.goes_on == 1 && it.wait.duration() < RECENT;
-    let may_be_released =
-        is_recent || !other.is_complete || locks.may_have_released(thread, it.wait.start, can_be_at);
+    let may_be_released = is_recent || !other.is_complete || locks.may_have_released(thread, it.wait.start, can_be_at);
     let taken = || locks.taken_by(thread, it.wait.start, can_be_at).filter(|_| !may_be_released);
     Some(SharedHolder { process, thread, hold: hold.or_else(taken), may_be_released })
 }

@@ -20,10 +20,10 @@ mod yields;
 
 pub(crate) use wakes::{Wake, Wakes, WokenBy};
 
+pub use at_end::{HeldAtEnd, LastRelease, LocksAtEnd};
 pub(crate) use call::{SyncCalls, has_contention};
 pub(crate) use correlate::{Waits, correlate};
 pub(crate) use dispatched::name_dispatched;
-pub use at_end::{HeldAtEnd, LastRelease, LocksAtEnd};
 pub use holds::HoldSpan;
 pub(crate) use parties::{Known, RECENT};
 pub use shared_calls::{SharedCalls, SharedWait, SharedWake};

@@ -2,8 +2,8 @@
 
 use ada_event::TraceNanos;
 use ada_query::waits::{
-    By, CallPlaces, Party, Readers, WaitSum, blocked_at, deadlocks, held_at, object_name, sums, suspended, suspended_at,
-    to_json as wait_json,
+    By, CallPlaces, Party, Readers, WaitSum, blocked_at, deadlocks, held_at, object_name, sums, suspended,
+    suspended_at, to_json as wait_json,
 };
 use ada_span::ThreadIndex;
 use ada_span::wait::{Doubt, WaitSpan};
@@ -53,7 +53,11 @@ pub(super) fn print(opened: &OpenedSession, at: Option<Moment>, out: &mut Out) -
             let name = |(party, _): &(Party, WaitSpan)| {
                 let process = &opened.processes()[party.process];
                 let id = process.thread_id(party.thread);
-                if circle.is_of_several_processes() { format!("{id} of process {}", process.pid) } else { id.to_string() }
+                if circle.is_of_several_processes() {
+                    format!("{id} of process {}", process.pid)
+                } else {
+                    id.to_string()
+                }
             };
             let threads: Vec<String> = circle.0.iter().map(name).collect();
             out.line(&format!("  deadlock: threads {} wait for each other", threads.join(", ")))?;

@@ -252,6 +252,9 @@ fn who_takes_a_connection_lets_the_next_one_in() {
             let woken = (&wait["waker_pid"], &wait["waker_thread_id"], &wait["wake_function"]);
             assert_eq!(woken, (&parent.into(), &server.into(), &"make_room".into()), "{how}: {wait:#}");
             assert!(wait["object"].as_str().is_some_and(|it| it.starts_with("socket:[")), "{how}: {wait:#}");
+            let why = session.json("ask", &["why-slow", wait["span_id"].as_str().unwrap()])["because"].to_string();
+            let ended = format!(", which thread {server} of process {parent} ended in make_room");
+            assert!(why.contains(&ended), "{how}: {why}");
         }
     }
 }

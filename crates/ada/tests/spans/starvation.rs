@@ -16,8 +16,7 @@ fn starvation(source: &'static str, arguments: &[&str]) -> (Vec<Value>, Vec<Vec<
 fn check(who: &str, waits_to: &str, taken_in: &str) {
     const PASSES: usize = 20;
     const MICROSECONDS: u64 = 500;
-    let (found, printed) =
-        starvation("wait_starved.c", &[who, &PASSES.to_string(), &MICROSECONDS.to_string()]);
+    let (found, printed) = starvation("wait_starved.c", &[who, &PASSES.to_string(), &MICROSECONDS.to_string()]);
     let [finding] = &found[..] else { panic!("{found:#?}") };
     let facts = &finding["facts"];
     let [lock, waiter, overtaken, others @ ..] = &printed[0][..] else { panic!("{printed:?}") };
