@@ -3,11 +3,13 @@
    that number to the one before its own, which is the one that let go of the lock last. The arguments are the threads, their turns,
    and for how many microseconds each has the lock: it sleeps meanwhile, so that the others come and wait. With a fourth one all
    begin together. PROTOCOL can be given to the compiler: the lock is one that hands the priority of those that wait on. So can BEFORE_PAGE:
-   so many bytes of the lock lie in one page, and the rest in the next; and READ_WRITE: it is a read-write lock, and taken to write. */
+   so many bytes of the lock lie in one page, and the rest in the next; and READ_WRITE: it is a read-write lock, and taken to write. TYPE is the mutex's, and one that is recursive is taken twice; ROBUST makes one that tells who
+   has died with it, and TIMED asks for it with a time limit that never comes. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MOST_THREADS 64
@@ -30,9 +32,24 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #ifdef READ_WRITE
 #define TAKE pthread_rwlock_wrlock
 #define LET_GO pthread_rwlock_unlock
+#elif defined(TIMED)
+static int take_in_time(pthread_mutex_t *it)
+{
+    struct timespec never;
+    clock_gettime(CLOCK_REALTIME, &never);
+    never.tv_sec += 1000;
+    return pthread_mutex_timedlock(it, &never);
+}
+#define TAKE take_in_time
+#define LET_GO pthread_mutex_unlock
 #else
 #define TAKE pthread_mutex_lock
 #define LET_GO pthread_mutex_unlock
+#endif
+#ifdef TYPE
+static const int is_recursive = TYPE == PTHREAD_MUTEX_RECURSIVE;
+#else
+static const int is_recursive = 0;
 #endif
 static volatile int begun;
 static pthread_barrier_t start;
@@ -44,7 +61,11 @@ __attribute__((noipa)) void take_turn(struct turn *turn)
     turn->asked = begun;
     TAKE(&lock);
     turn->number = begun++;
+    if (is_recursive)
+        TAKE(&lock);
     usleep(microseconds);
+    if (is_recursive)
+        LET_GO(&lock);
     LET_GO(&lock);
 }
 
@@ -76,10 +97,18 @@ int main(int words, char **word)
     together = words > 4;
     if (threads > MOST_THREADS)
         return 2;
-#ifdef PROTOCOL
+#if defined(PROTOCOL) || defined(TYPE) || defined(ROBUST)
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
+#ifdef PROTOCOL
     pthread_mutexattr_setprotocol(&attributes, PROTOCOL);
+#endif
+#ifdef TYPE
+    pthread_mutexattr_settype(&attributes, TYPE);
+#endif
+#ifdef ROBUST
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+#endif
     pthread_mutex_init(&lock, &attributes);
 #endif
     pthread_barrier_init(&start, 0, threads);

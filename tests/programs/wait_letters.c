@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SENDERS = 2, MOST = 4096 };
+enum { SENDERS = 2, MOST = 32768 };
 
 union address {
     struct sockaddr any;

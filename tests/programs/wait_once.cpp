@@ -1,6 +1,6 @@
 // Threads come together and ask for what is done once: by `pthread_once`, by C++'s `std::call_once`, and as a variable that is made when a
 // function is first called. One of them does it, and sleeps meanwhile. Prints for each time: how, what (0 where that has no name), who did it, and of all others that
-// came before it was done, their ids. The argument is how many times; of variables there are eight. "itself" asks again while it does
+// came before it was done, their ids. The argument is how many times; of variables there are eight, or as many as the compiler is told. "itself" asks again while it does
 // it, which never ends.
 #include <array>
 #include <atomic>
@@ -14,7 +14,11 @@
 #include <utility>
 #include <vector>
 
-enum { THREADS = 4, VARIABLES = 8 };
+#ifndef VARIABLES
+#define VARIABLES 8
+#endif
+
+enum { THREADS = 4 };
 
 static pthread_barrier_t meeting;
 static std::atomic<int> did;

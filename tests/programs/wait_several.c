@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 2, MOST = 4096, PAGE = 4096 };
+enum { THREADS = 2, MOST = 32768, PAGE = 4096 };
 
 struct shared {
     int ids[THREADS];

@@ -3,13 +3,13 @@
 use ada_event::EventSeq;
 use ada_span::state::ThreadState;
 use ada_span::table::{Column, Columns, FunctionIndex};
-use ada_span::wait::{WaitKind, WaitSpan};
+use ada_span::wait::{Doubt, WaitKind, WaitSpan};
 use serde_json::{Value, json};
 
 use crate::cancel::Cancel;
 use crate::error::QueryError;
 use crate::span::{Extent, FrameSpan, Span, SpanKind, find};
-use crate::trace::Trace;
+use crate::trace::{Trace, TraceProcess};
 use crate::waits::{By, CallPlaces, WaitSum, object_name, sums};
 use crate::walk::critical_path;
 
@@ -168,8 +168,9 @@ fn explain_waits(trace: &Trace, number: usize, call: &FrameSpan, answer: &mut Wh
         let object = object_name(process, &sum.longest).map(|object| format!(" {object}")).unwrap_or_default();
         let holder = sum.longest.holder.filter(|_| sum.kind != WaitKind::Join);
         let held = holder.map(|holder| format!(", which thread {} had", process.thread_id(holder)));
-        let place = WaitSum::most(&sum.held_in).and_then(|function| process.label_at(function));
-        let place = place.map(|label| format!(" (taken in {})", label.name));
+        let held = held.or_else(|| remote_holder(trace, &sum.longest));
+        let place = sum.mostly_held_in(process).map(|name| format!(" (taken in {name})"));
+        let held = held.or_else(|| waker(trace, process, &sum, &places).filter(|_| sum.kind != WaitKind::Join));
         answer.because.push(format!(
             "it waited {} ({:.0} %) for {}{object}{}{}",
             crate::sql_functions::duration(sum.total_ns as f64),
@@ -180,6 +181,28 @@ fn explain_waits(trace: &Trace, number: usize, call: &FrameSpan, answer: &mut Wh
         ));
     }
     Ok(())
+}
+
+/// `, which thread 13 of process 12 had`.
+fn remote_holder(trace: &Trace, wait: &WaitSpan) -> Option<String> {
+    let holder = trace.remote_holder(wait)?;
+    Some(format!(", which thread {} of process {} had", wait.holder_tid?, holder.process.pid))
+}
+
+/// `, which thread 13 of process 12 ended in serve`: what nobody has, somebody makes come. Of several, who ended the longest one.
+fn waker(trace: &Trace, process: &TraceProcess, sum: &WaitSum, places: &CallPlaces) -> Option<String> {
+    let wait = &sum.longest;
+    let who = match (wait.waker, trace.remote_waker(wait)) {
+        (Some(thread), _) => format!("thread {}", process.thread_id(thread)),
+        (None, Some(remote)) => format!("thread {} of process {}", remote.thread_id, remote.process.pid),
+        (None, None) => return None,
+    };
+    let own = || places.name(process, wait.waker?, wait.wake_seq?);
+    let place = own().or_else(|| places.remote_name(wait)).map(|name| format!(" in {name}")).unwrap_or_default();
+    let which = if sum.count > 1 { "the longest of which" } else { "which" };
+    let is_doubtful = wait.doubts().has(Doubt::SeveralWakers) || wait.doubts().has(Doubt::OutsideWaker);
+    let perhaps = if is_doubtful { "perhaps " } else { "" };
+    Some(format!(", {which} {perhaps}{who} ended{place}"))
 }
 
 fn look_inside(

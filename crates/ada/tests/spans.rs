@@ -29,10 +29,14 @@ mod priorities;
 mod recording;
 #[path = "spans/several.rs"]
 mod several;
+#[path = "spans/shared_deadlocks.rs"]
+mod shared_deadlocks;
 #[path = "spans/shared_waits.rs"]
 mod shared_waits;
 #[path = "spans/source_lines.rs"]
 mod source_lines;
+#[path = "spans/starvation.rs"]
+mod starvation;
 #[path = "spans/states.rs"]
 mod states;
 #[path = "spans/thread_lives.rs"]

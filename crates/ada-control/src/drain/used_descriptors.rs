@@ -46,6 +46,8 @@ pub(crate) struct UsedDescriptors {
     to: SyncSender<Used>,
     /// The pages with locks that were told of last, so that each is told of once while others are not.
     pages: LastPages,
+    /// What threads are connecting.
+    connecting: HashMap<(ProcessId, ThreadId), u32>,
     /// When threads that wait for locks were last told of, in ticks.
     threads: HashMap<(ProcessId, ThreadId), u64>,
 }
@@ -79,6 +81,8 @@ struct Use {
     argument: u8,
     /// Which argument is one that will be another afterwards, from 1.
     closes: u8,
+    /// Whether the one that it closes is there afterwards, and another one: a socket that is connected.
+    connects: bool,
     /// Whether it gives one back.
     result: bool,
     /// Whether it leaves two of them in memory.
@@ -126,12 +130,13 @@ impl Use {
             _ => 0,
         };
         let is_pair = matches!(prototype.name.as_str(), "pipe" | "pipe2" | "socketpair");
-        // A socket is another one once it is connected or has an address: it is looked at when it is used.
-        let (is_new, connects) = (prototype.name == "socket", matches!(prototype.name.as_str(), "connect" | "bind"));
-        let closes = if connects { 1 } else { closes };
+        // A socket is another one once it is connected or has an address: it is looked at then, or when it is used.
+        let (is_new, connects) = (prototype.name == "socket", prototype.name == "connect");
+        let closes = if connects || prototype.name == "bind" { 1 } else { closes };
         Self {
             argument,
             closes,
+            connects,
             result: is_descriptor(&prototype.result) && !is_new,
             is_pair,
             is_by_number: false,
@@ -147,6 +152,7 @@ impl UsedDescriptors {
             modules: 0,
             asked: HashMap::new(),
             to,
+            connecting: HashMap::new(),
             pages: LastPages::default(),
             threads: HashMap::new(),
         }
@@ -214,9 +220,14 @@ impl UsedDescriptors {
                     ring.into_iter().for_each(|it| self.used(pid, it as u32));
                     argument.filter(|_| used.closes != 1).into_iter().for_each(|it| self.used(pid, it as u32));
                     closes.into_iter().for_each(|it| self.closed(pid, it as u32));
+                    if let Some(socket) = closes.filter(|_| used.connects) {
+                        self.connects(pid, tid, socket as u32);
+                    }
                 }
                 RecordKind::Return => {
                     let result = captured.result() as i32;
+                    let connected = if used.connects { self.connecting.remove(&(pid, tid)) } else { None };
+                    connected.filter(|_| result == 0).into_iter().for_each(|it| self.used(pid, it));
                     let words = captured.first_word().filter(|_| used.is_pair && result == 0);
                     let made = words.map(|ends| [ends as u32, (ends >> 32) as u32]);
                     let given = u32::try_from(result).ok().filter(|_| used.result);
@@ -239,6 +250,15 @@ impl UsedDescriptors {
             // One that finds no room is not looked at before it is closed.
             let _ = self.to.try_send(Used { pid, what: UsedThing::Descriptor(descriptor) });
         }
+    }
+
+    fn connects(&mut self, pid: ProcessId, tid: ThreadId, socket: u32) {
+        /// Threads that are remembered: some end before they are connected.
+        const MOST: usize = 1 << 12;
+        if self.connecting.len() >= MOST {
+            self.connecting.clear();
+        }
+        self.connecting.insert((pid, tid), socket);
     }
 
     fn locked(&mut self, pid: ProcessId, address: u64) {
@@ -282,7 +302,7 @@ mod tests {
         assert_eq!(of("read"), Use { argument: 1, ..Use::default() });
         assert_eq!(of("close"), Use { argument: 1, closes: 1, ..Use::default() });
         assert_eq!(of("dup2"), Use { argument: 1, closes: 2, result: true, ..Use::default() });
-        assert_eq!(of("connect"), Use { argument: 1, closes: 1, ..Use::default() });
+        assert_eq!(of("connect"), Use { argument: 1, closes: 1, connects: true, ..Use::default() });
         assert_eq!(of("socket"), Use::default());
         assert_eq!(of("accept"), Use { argument: 1, result: true, ..Use::default() });
         assert_eq!(of("pipe"), Use { is_pair: true, ..Use::default() });

@@ -40,6 +40,14 @@ pub fn advice(finding: &Finding) -> Advice {
             ("Look at what the condition stands for before each wait, with the mutex held.", "ada waits".to_owned())
         }
         "lock_held_asleep" => ("Let go of the lock before sleeping.", "ada waits --by holder".to_owned()),
+        "lock_starvation" if fact("waits_to") == "write" => (
+            "Have the lock prefer writers (PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP), or read for less time.",
+            "ada waits --kind rwlock".to_owned(),
+        ),
+        "lock_starvation" => (
+            "Have the lock prefer readers, or write less often: more under one lock at a time.",
+            "ada waits --kind rwlock".to_owned(),
+        ),
         "priority_inversion" => (
             "Use a mutex with PTHREAD_PRIO_INHERIT, or give all that take the lock one priority.",
             "ada waits --by holder".to_owned(),
@@ -96,7 +104,7 @@ fn certainty(finding: &Finding) -> &'static str {
         "leak" if finding.facts["kept"].is_u64() && finding.function.is_some() => "likely",
         "leak" if finding.facts["is_only_keeper"] == true || finding.score >= 82.0 => "likely",
         "leaked_goroutines" | "never_left" | "never_resumed" if finding.score >= 55.0 => "likely",
-        "lost_wakeup" | "lock_held_asleep" | "priority_inversion" | "growing_cost" => "likely",
+        "lost_wakeup" | "lock_held_asleep" | "lock_starvation" | "priority_inversion" | "growing_cost" => "likely",
         "slow_outlier" | "long_wait" if finding.score >= 55.0 => "likely",
         _ => "possible",
     }

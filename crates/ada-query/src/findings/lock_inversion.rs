@@ -28,8 +28,9 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     if hides_releases(about.process) {
         return Ok(Vec::new());
     }
+    let circles = deadlocks(about.trace, about.number);
     let stuck: Vec<BTreeSet<u64>> =
-        deadlocks(about.process).iter().map(|circle| circle.0.iter().map(|wait| wait.object).collect()).collect();
+        circles.iter().map(|circle| circle.waits_in(about.number).map(|wait| wait.object).collect()).collect();
     let mut found = inversions(&meta.holds, &meta.waits, &meta.pthreads);
     // What has become a deadlock is told as one.
     found.retain(|[one, _]| !stuck.iter().any(|stuck| stuck.contains(&one.first) && stuck.contains(&one.second)));

@@ -16,11 +16,15 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     let is_for_ever = |wait: &WaitSpan| {
         wait.is_open()
             && wait.is_timed == 0
+            // Another process can end it.
+            && wait.shared_object.is_none()
             && !matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input | WaitKind::Signal | WaitKind::Yield)
     };
     let all = ThreadIndex::all(process.tables.meta().threads.len());
     let mut alive = all.filter(|thread| is_alive(about, *thread));
-    if !alive.all(|thread| blocked.get(&thread).is_some_and(is_for_ever)) || !deadlocks(process).is_empty() {
+    if !alive.all(|thread| blocked.get(&thread).is_some_and(is_for_ever))
+        || !deadlocks(about.trace, about.number).is_empty()
+    {
         return Ok(Vec::new());
     }
     let is_to_be_woken = |kind| matches!(kind, WaitKind::Condition | WaitKind::Semaphore | WaitKind::Futex);

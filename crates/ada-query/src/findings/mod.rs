@@ -14,6 +14,7 @@ mod leaks;
 mod ledger;
 mod lock_held_asleep;
 mod lock_inversion;
+mod lock_starvation;
 mod lost_wakeup;
 mod pairs;
 mod priority_inversion;
@@ -49,7 +50,7 @@ use survey::Survey;
 /// Something worth a look.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What kind: crash, uncaught_exception, panic, terminated, deadlock, lost_wakeup, lock_held_asleep, lock_inversion, priority_inversion, hang,
+    /// What kind: crash, uncaught_exception, panic, terminated, deadlock, lost_wakeup, lock_held_asleep, lock_inversion, lock_starvation, priority_inversion, hang,
     /// long_wait, leak,
     /// slow_outlier, hot_function, growing_cost, unmatched, never_joined, never_resumed, leaked_continuation, ignored_error, leaked_goroutines, never_left,
     /// failed_calls, disturbed, recursion or hot_tiny_function.
@@ -86,6 +87,7 @@ pub fn findings(trace: &Trace, cancel: &Cancel, symptom: Option<&str>) -> Result
         all.extend(deadlock::find(&about)?);
         all.extend(lock_held_asleep::find(&about)?);
         all.extend(lock_inversion::find(&about)?);
+        all.extend(lock_starvation::find(&about)?);
         all.extend(priority_inversion::find(&about)?);
         all.extend(lost_wakeup::find(&about)?);
         all.extend(waits::find(&about, &survey)?);

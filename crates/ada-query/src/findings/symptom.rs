@@ -22,6 +22,7 @@ const SYMPTOMS: [Symptom; 8] = [
             "hang",
             "lock_held_asleep",
             "lock_inversion",
+            "lock_starvation",
             "priority_inversion",
             "long_wait",
             "never_joined",

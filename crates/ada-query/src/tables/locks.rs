@@ -67,9 +67,9 @@ impl Relation for Locks {
                     number(sum.longest.duration()),
                     text(process.refer(waiter(process, &sum.longest))),
                     number((sum.waiters.len() + sum.tasks) as u64),
-                    number(sum.holders.len() as u64),
+                    number((sum.holders.len() + sum.remote_holders.len()) as u64),
                     name(&sum.waited_in),
-                    name(&sum.held_in),
+                    maybe(sum.mostly_held_in(process), text),
                     number(sum.uncertain),
                 ]);
             }

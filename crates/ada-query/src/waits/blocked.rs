@@ -6,11 +6,37 @@ use ada_event::TraceNanos;
 use ada_span::ThreadIndex;
 use ada_span::wait::{Doubt, HoldSpan, WaitKind, WaitSpan};
 
-use crate::trace::TraceProcess;
+use crate::trace::{Trace, TraceProcess};
 
 /// Threads of which each waits for what the next one holds, and the last one for what the first one holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deadlock(pub Vec<WaitSpan>);
+pub struct Deadlock(pub Vec<(Party, WaitSpan)>);
+
+/// A thread of one of the processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Party {
+    /// The process's index in the trace.
+    pub process: usize,
+    /// The thread there.
+    pub thread: ThreadIndex,
+}
+
+impl Deadlock {
+    /// Whether all had begun to wait by a moment.
+    pub fn has_begun(&self, time: TraceNanos) -> bool {
+        self.0.iter().all(|(_, wait)| wait.start <= time)
+    }
+
+    /// Whether several processes take part.
+    pub fn is_of_several_processes(&self) -> bool {
+        self.0.iter().any(|(party, _)| party.process != self.0[0].0.process)
+    }
+
+    /// Its waits in one process.
+    pub fn waits_in(&self, number: usize) -> impl Iterator<Item = &WaitSpan> {
+        self.0.iter().filter(move |(party, _)| party.process == number).map(|(_, wait)| wait)
+    }
+}
 
 /// The waits that were under way at a moment, by thread. Of several on one thread the innermost counts.
 pub fn blocked_at(process: &TraceProcess, time: TraceNanos) -> BTreeMap<ThreadIndex, WaitSpan> {
@@ -59,13 +85,22 @@ const HOLDER_DOUBTS: u64 = 1 << Doubt::NoOwner as u64
     | 1 << Doubt::NoLockCall as u64
     | 1 << Doubt::MayBeReleased as u64;
 
-/// The circles of threads that wait for each other for ever. Only what is proved is one: each wait had not ended when the
-/// recording did, gives up never, and its holder has let go of nothing since.
-pub fn deadlocks(process: &TraceProcess) -> Vec<Deadlock> {
-    if hides_releases(process) {
-        return Vec::new();
-    }
-    circles(&blocked_at(process, TraceNanos::MAX))
+/// The circles of threads that wait for each other for ever, of one process or of several: those of which this is the first process that takes
+/// part. Only what is proved is one: each wait had not ended when the recording did, gives up never, and its holder has let go of nothing since.
+pub fn deadlocks(trace: &Trace, number: usize) -> Vec<Deadlock> {
+    let mut blocked: BTreeMap<usize, BTreeMap<ThreadIndex, WaitSpan>> = BTreeMap::new();
+    let of_process = |number: usize| match trace.processes().get(number) {
+        Some(process) if !hides_releases(process) => blocked_at(process, TraceNanos::MAX),
+        _ => BTreeMap::new(),
+    };
+    let starts: Vec<ThreadIndex> =
+        blocked.entry(number).or_insert_with(|| of_process(number)).keys().copied().collect();
+    let wait_of = |party: Party| {
+        blocked.entry(party.process).or_insert_with(|| of_process(party.process)).get(&party.thread).copied()
+    };
+    let found = circles(starts.into_iter().map(|thread| Party { process: number, thread }), wait_of);
+    let is_first = |it: &Deadlock| it.0.iter().map(|(party, _)| party.process).min() == Some(number);
+    found.into_iter().filter(is_first).collect()
 }
 
 /// Whether calls that let go of locks were switched off for a while: nobody knows who had what then.
@@ -78,30 +113,32 @@ fn is_release(raw: &str) -> bool {
     raw.contains("unlock") || raw.contains("cond_wait") || raw.contains("cond_timedwait")
 }
 
-fn circles(blocked: &BTreeMap<ThreadIndex, WaitSpan>) -> Vec<Deadlock> {
-    let next = |thread: ThreadIndex| {
-        let wait = blocked.get(&thread)?;
+fn circles(starts: impl Iterator<Item = Party>, mut wait_of: impl FnMut(Party) -> Option<WaitSpan>) -> Vec<Deadlock> {
+    let mut next = |at: Party| {
+        let wait = wait_of(at)?;
         let is_for_ever =
             matches!(wait.kind(), WaitKind::Mutex | WaitKind::ReadWriteLock | WaitKind::Join | WaitKind::Once);
-        (is_for_ever && wait.is_blocked_by_holder()).then_some((*wait, wait.holder?))
+        let own = wait.holder.map(|thread| Party { thread, ..at });
+        let remote =
+            || Some(Party { process: usize::try_from(wait.holder_process?).ok()?, thread: wait.remote_holder? });
+        (is_for_ever && wait.is_blocked_by_holder()).then_some((wait, own.or_else(remote)?))
     };
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
-    for &start in blocked.keys() {
-        let mut path: Vec<(ThreadIndex, WaitSpan)> = Vec::new();
+    for start in starts {
+        let mut path: Vec<(Party, WaitSpan)> = Vec::new();
         let mut at = start;
         while !seen.contains(&at)
             && let Some((wait, holder)) = next(at)
         {
-            if let Some(first) = path.iter().position(|(thread, _)| *thread == at) {
-                found.push(Deadlock(path.split_off(first).into_iter().map(|(_, wait)| wait).collect()));
+            if let Some(first) = path.iter().position(|(party, _)| *party == at) {
+                found.push(Deadlock(path[first..].to_vec()));
                 break;
             }
             path.push((at, wait));
             at = holder;
         }
-        seen.extend(path.iter().map(|(thread, _)| *thread));
-        seen.extend(found.iter().flat_map(|circle| circle.0.iter().map(|wait| wait.thread)));
+        seen.extend(path.iter().map(|(party, _)| *party));
     }
     found
 }
@@ -125,8 +162,29 @@ mod tests {
     }
 
     fn circles_of(waits: &[WaitSpan]) -> Vec<Vec<u32>> {
-        let blocked = waits.iter().map(|wait| (wait.thread, *wait)).collect();
-        circles(&blocked).iter().map(|it| it.0.iter().map(|wait| wait.thread.0).collect()).collect()
+        let blocked: BTreeMap<ThreadIndex, WaitSpan> = waits.iter().map(|wait| (wait.thread, *wait)).collect();
+        let starts = blocked.keys().map(|thread| Party { process: 0, thread: *thread });
+        let found = circles(starts, |party| blocked.get(&party.thread).copied());
+        found.iter().map(|it| it.0.iter().map(|(party, _)| party.thread.0).collect()).collect()
+    }
+
+    /// Two processes whose first threads have the same index.
+    #[test]
+    fn a_circle_may_go_through_processes() {
+        let remote = |process: u64| WaitSpan {
+            holder: None,
+            holder_process: Some(process),
+            remote_holder: Some(ThreadIndex(0)),
+            ..wait(0, 0)
+        };
+        let found = |waits: [WaitSpan; 2]| -> Vec<usize> {
+            let start = Party { process: 0, thread: ThreadIndex(0) };
+            let circles = circles([start].into_iter(), |party| waits.get(party.process).copied());
+            circles.iter().flat_map(|it| &it.0).map(|(party, _)| party.process).collect()
+        };
+        assert_eq!(found([remote(1), remote(0)]), [0, 1]);
+        let released = WaitSpan { doubts: 1 << Doubt::MayBeReleased as u64, ..remote(0) };
+        assert!(found([remote(1), released]).is_empty());
     }
 
     #[test]

@@ -71,6 +71,13 @@ impl CallPlaces {
         Ok(places)
     }
 
+    /// Adds those of others of the same process.
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.places.extend(others.places);
+        self.awaiting.extend(others.awaiting);
+        self.remote.extend(others.remote);
+    }
+
     /// The function around the call of another process that ended a wait.
     pub fn remote_name(&self, wait: &WaitSpan) -> Option<String> {
         self.remote.get(&(wait.remote_process?, wait.remote_waker?, wait.wake_seq?)).cloned()

@@ -6,7 +6,7 @@ mod readers;
 mod sums;
 mod tasks;
 
-pub use blocked::{Deadlock, blocked_at, deadlocks, held_at, hides_releases};
+pub use blocked::{Deadlock, Party, blocked_at, deadlocks, held_at, hides_releases};
 pub use call_places::CallPlaces;
 pub use readers::Readers;
 pub use sums::{By, WaitSum, sums};

@@ -39,10 +39,14 @@ pub struct WaitSum {
     pub tasks: usize,
     /// The threads that held it.
     pub holders: BTreeSet<ThreadIndex>,
+    /// Those of other processes.
+    pub remote_holders: BTreeSet<(u64, ThreadIndex)>,
     /// Where it was waited for: functions of the program's own, with the time.
     pub waited_in: BTreeMap<FunctionIndex, u64>,
     /// Where it was taken by those who held it.
     pub held_in: BTreeMap<FunctionIndex, u64>,
+    /// The same of those of other processes, by name.
+    pub remote_held_in: BTreeMap<String, u64>,
     /// Waits of which something is not certain.
     pub uncertain: u64,
 }
@@ -53,6 +57,14 @@ impl WaitSum {
         by_function.iter().max_by_key(|(_, total)| **total).map(|(function, _)| *function)
     }
 
+    /// Where it was taken by those who held it for most of the time, in whichever process.
+    pub fn mostly_held_in(&self, process: &TraceProcess) -> Option<String> {
+        let own = self.held_in.iter().max_by_key(|(_, total)| **total);
+        let own = own.and_then(|(function, total)| Some((*total, &process.label_at(*function)?.name)));
+        let remote = self.remote_held_in.iter().max_by_key(|(_, total)| **total).map(|(name, total)| (*total, name));
+        own.max(remote).map(|(_, name)| name.clone())
+    }
+
     fn add(&mut self, wait: &WaitSpan, places: &CallPlaces) {
         let duration = wait.duration();
         self.count += 1;
@@ -61,6 +73,11 @@ impl WaitSum {
         self.uncertain += u64::from(wait.doubts != 0);
         self.waiters.extend(waiting_thread(wait));
         self.holders.extend(wait.holder);
+        self.remote_holders.extend(remote_holder(wait));
+        if let Some(name) = places.remote_hold_name(wait) {
+            let sum = self.remote_held_in.entry(name).or_default();
+            *sum = sum.saturating_add(duration.max(1));
+        }
         let mut note = |list: fn(&mut Self) -> &mut BTreeMap<FunctionIndex, u64>, place: Option<FunctionIndex>| {
             if let Some(place) = place {
                 let sum = list(self).entry(place).or_default();
@@ -76,6 +93,11 @@ impl WaitSum {
     }
 }
 
+/// The process and the thread of who held what was waited for, where that is another process's.
+fn remote_holder(wait: &WaitSpan) -> Option<(u64, ThreadIndex)> {
+    wait.holder_process.zip(wait.remote_holder)
+}
+
 /// Sums of waits, those with the most time first.
 pub fn sums<'w>(
     process: &TraceProcess,
@@ -84,7 +106,7 @@ pub fn sums<'w>(
     by: By,
 ) -> Vec<WaitSum> {
     // Waits of threads and of tasks are about different things, whatever their numbers are.
-    type Key = (WaitKind, bool, Option<u64>, Option<ThreadIndex>, Option<FunctionIndex>);
+    type Key = (WaitKind, bool, Option<u64>, Option<(Option<u64>, ThreadIndex)>, Option<FunctionIndex>, Option<String>);
     let mut sums: BTreeMap<Key, WaitSum> = BTreeMap::new();
     let mut tasks: BTreeMap<Key, BTreeSet<u64>> = BTreeMap::new();
     for wait in waits {
@@ -92,19 +114,24 @@ pub fn sums<'w>(
         let task = suspended(process, wait).map(|(task, _)| task.id);
         let key = match by {
             // What is looked for is not known, but where is.
-            By::Object if kind == WaitKind::Yield => (kind, false, None, None, places.of_waiter(wait)),
-            By::Object => (kind, task.is_some(), Some(wait.object), None, None),
+            By::Object if kind == WaitKind::Yield => (kind, false, None, None, places.of_waiter(wait), None),
+            By::Object => (kind, task.is_some(), Some(wait.object), None, None, None),
             By::Holder => {
                 let place = wait.holder.zip(wait.hold_seq).and_then(|(thread, seq)| places.get(thread, seq));
-                (kind, task.is_some(), None, wait.holder, place)
+                let own = wait.holder.map(|thread| (None, thread));
+                let holder = own.or(remote_holder(wait).map(|(process, thread)| (Some(process), thread)));
+                (kind, task.is_some(), None, holder, place, places.remote_hold_name(wait))
             }
             // Tasks come in thousands: what they have in common is the place.
-            By::Waiter => (kind, task.is_some(), None, waiting_thread(wait), places.of_waiter(wait)),
+            By::Waiter => {
+                let waiter = waiting_thread(wait).map(|thread| (None, thread));
+                (kind, task.is_some(), None, waiter, places.of_waiter(wait), None)
+            }
         };
-        if by == By::Holder && wait.holder.is_none() {
+        if by == By::Holder && key.3.is_none() {
             continue;
         }
-        let sum = sums.entry(key).or_insert_with(|| WaitSum {
+        let sum = sums.entry(key.clone()).or_insert_with(|| WaitSum {
             kind,
             longest: *wait,
             count: 0,
@@ -113,8 +140,10 @@ pub fn sums<'w>(
             waiters: BTreeSet::new(),
             tasks: 0,
             holders: BTreeSet::new(),
+            remote_holders: BTreeSet::new(),
             waited_in: BTreeMap::new(),
             held_in: BTreeMap::new(),
+            remote_held_in: BTreeMap::new(),
             uncertain: 0,
         });
         sum.add(wait, places);

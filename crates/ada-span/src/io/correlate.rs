@@ -8,6 +8,7 @@ use super::finder::{Finder, IoWait, IoWaker, piece};
 use super::letters::Letters;
 use super::objects::{Object, ObjectKind, Objects};
 use super::process_io::ProcessIo;
+use super::queues::Queues;
 use super::several::{descriptors_of, name_several};
 use super::signals::Signals;
 use super::streams::{CallPlace, Piece, Source, Stream};
@@ -42,6 +43,7 @@ pub fn correlate(processes: &[ProcessIo<'_>]) -> SessionIo {
         letters: Letters::default(),
         controls: vec![Vec::new(); processes.len()],
         listeners: HashSet::new(),
+        queues: Queues::default(),
         known_until: processes.iter().map(|process| process.known_until.unwrap_or_default()).min().unwrap_or_default(),
     };
     finder.collect();
@@ -104,7 +106,7 @@ impl Finder<'_> {
                 }
             }
             IoCall::EpollControl => self.controls[place.process].push(place.call),
-            IoCall::Accept => self.listeners.extend(own),
+            IoCall::Accept => self.add_accept(own, place, call),
             IoCall::Connect => drop(own.map(|own| self.connects.insert(own, place))),
             IoCall::Shutdown if matches!(call.arguments[1] as u32, 1 | 2) => {
                 self.add_close(own, Some(true), piece(place, call, 0));
@@ -237,6 +239,7 @@ impl Finder<'_> {
             }),
             what if what.gives() => object.and_then(|object| self.room_made(object, place, call)),
             IoCall::Accept => object.map(|_| self.accepted(place, call)),
+            IoCall::Connect => object.and_then(|object| self.let_in(object, place, call)),
             IoCall::Poll | IoCall::Select if !ready.is_empty() => Some(self.several_ready(ready, place, call)),
             IoCall::Poll if call.small_result() > Some(0) => object.map(|it| self.became_readable(it, place, call)),
             IoCall::EpollWait if call.small_result() > Some(0) => Some(self.one_became_readable(place, call)),

@@ -7,6 +7,7 @@ use ada_event::{EventSeq, TraceNanos};
 use super::letters::Letters;
 use super::objects::Objects;
 use super::process_io::ProcessIo;
+use super::queues::Queues;
 use super::streams::{CallPlace, Piece, Stream};
 use super::tables::{DescriptorTable, ObjectIndex};
 use crate::io_call_span::IoCallSpan;
@@ -58,6 +59,8 @@ pub(super) struct Finder<'a> {
     pub(super) controls: Vec<Vec<usize>>,
     /// What connections are taken from.
     pub(super) listeners: HashSet<ObjectIndex>,
+    /// How they are taken.
+    pub(super) queues: Queues,
     /// Until when all calls of all processes are known.
     pub(super) known_until: TraceNanos,
 }

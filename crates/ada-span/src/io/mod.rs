@@ -10,6 +10,7 @@ mod finder;
 mod letters;
 mod objects;
 mod process_io;
+mod queues;
 mod readiness;
 mod received;
 mod room;

@@ -8,7 +8,7 @@ use ada_format::atf::SeenMemory;
 use super::memory::{FilePlace, Memory};
 use crate::io_calls::IoCalls;
 use crate::thread_index::ThreadIndex;
-use crate::wait::{Doubt, Doubts, HoldSpan, SharedCalls, SharedWait, WaitKind, WaitSpan, Wake, Wakes, WokenBy};
+use crate::wait::{Doubt, Doubts, HoldSpan, RECENT, SharedCalls, SharedWait, WaitKind, WaitSpan, Wake, Wakes, WokenBy};
 
 /// A process, as far as it shares something.
 pub struct ProcessShared<'a> {
@@ -76,6 +76,8 @@ pub struct SharedHolder {
     pub thread: ThreadIndex,
     /// The call that took it, and when that was over, where they are known.
     pub hold: Option<(EventSeq, TraceNanos)>,
+    /// Whether it may have let go of it since the wait began.
+    pub may_be_released: bool,
 }
 
 /// A wait, with what it is for.
@@ -177,6 +179,9 @@ pub fn correlate(processes: &[ProcessShared<'_>]) -> SessionShared {
             if holder.hold.is_none() {
                 one.doubts.add(Doubt::NoLockCall);
             }
+            if it.wait.is_open() && holder.may_be_released {
+                one.doubts.add(Doubt::MayBeReleased);
+            }
             one.holder = Some(holder);
         }
         found.waits[it.process].push(one);
@@ -226,7 +231,17 @@ fn holder_of(
     };
     let begun = &other.holds[..other.holds.partition_point(|hold| hold.start <= it.wait.start)];
     let hold = begun.iter().rev().take(MANY).find(is_it).map(|hold| (hold.seq, hold.start));
-    Some(SharedHolder { process, thread, hold })
+    // At the address of something else it is another lock.
+    let locks = &other.shared.locks;
+    let can_be_at = |address: u64| match memories[process].place(address, it.wait.start) {
+        Some((found, _)) => found == *place,
+        None => !memories[process].is_private(address, it.wait.start),
+    };
+    // What goes on runs on while its last events are read.
+    let is_recent = locks.goes_on == 1 && it.wait.duration() < RECENT;
+    let may_be_released = is_recent || !other.is_complete || locks.may_have_released(thread, it.wait.start, can_be_at);
+    let taken = || locks.taken_by(thread, it.wait.start, can_be_at).filter(|_| !may_be_released);
+    Some(SharedHolder { process, thread, hold: hold.or_else(taken), may_be_released })
 }
 
 /// Holds that are looked through for one that goes on.

@@ -87,6 +87,14 @@ impl<'a> Books<'a> {
         LockStep { object, ..*step }
     }
 
+    /// The locks that the thread has after its last step: the call that took each and when it was over, the address, and whether it is sure.
+    pub(super) fn at_the_end(mut self) -> impl Iterator<Item = (EventSeq, TraceNanos, u64, bool)> {
+        for step in self.steps {
+            self.held[usize::from(step.is_read_write)].follow(step);
+        }
+        self.held.into_iter().flatten().map(|held| (held.seq, held.since, held.object, held.is_sure))
+    }
+
     /// Whether the thread may have let go of a lock after a time.
     pub(super) fn may_have_released(&self, object: u64, time: TraceNanos, is_read_write: bool) -> bool {
         let first = self.steps.partition_point(|step| step.end <= time);

@@ -136,6 +136,11 @@ impl SyncCalls {
         Self { has_contention, ..Self::default() }
     }
 
+    /// Whether locks that are taken and let go of are noted.
+    pub(super) fn notes_steps(&self) -> bool {
+        self.has_contention
+    }
+
     pub(crate) fn begin_thread(&mut self, thread: ThreadIndex) {
         self.open.clear();
         self.jumped = None;

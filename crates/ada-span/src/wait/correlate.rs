@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use ada_event::TraceNanos;
 
+use super::at_end::LocksAtEnd;
 use super::call::{LockStep, ObservedCall, SyncCalls};
 use super::found::Found;
 use super::holds::{HoldSpan, holds_of};
@@ -41,6 +42,7 @@ pub(crate) struct Waits {
 pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let mut calls = Vec::new();
     let mut steps: HashMap<ThreadIndex, Vec<LockStep>> = HashMap::new();
+    let has_steps = parts.iter().all(SyncCalls::notes_steps);
     let (mut io, mut onces, mut yields) = (IoCalls::default(), OnceCalls::default(), Vec::new());
     for part in parts {
         calls.extend(part.calls);
@@ -60,6 +62,9 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let looks = Looks::of(known.shared_memory, &io);
     let wakes = calls.iter().filter_map(wake_of);
     let mut shared = SharedCalls::of_wakes(wakes, &looks);
+    if looks.has_shared() && has_steps {
+        shared.locks = LocksAtEnd::of(&steps, known);
+    }
     let (wakes, woken_times) = (wakes_of(&calls), woken_times(&calls));
     let mut waits: Vec<Found> = calls.iter().filter_map(|call| wait_of(call, &woken_times, &wakes)).collect();
     join_reads(&mut waits);

@@ -34,6 +34,11 @@ impl Looks {
         Self { shared: shared.collect(), private: private.filter(|range| is_known && stays(range)).collect() }
     }
 
+    /// Whether others may have any of it.
+    pub(crate) fn has_shared(&self) -> bool {
+        !self.shared.is_empty()
+    }
+
     /// Whether others may have what is at an address.
     pub(crate) fn is_shared(&self, address: u64) -> bool {
         self.shared.iter().any(|range| range.contains(&address))

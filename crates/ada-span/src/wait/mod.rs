@@ -1,5 +1,6 @@
 //! Waits: for what, who held it, and who ended the wait.
 
+mod at_end;
 mod books;
 mod call;
 mod correlate;
@@ -19,11 +20,12 @@ mod yields;
 
 pub(crate) use wakes::{Wake, Wakes, WokenBy};
 
+pub use at_end::{HeldAtEnd, LastRelease, LocksAtEnd};
 pub(crate) use call::{SyncCalls, has_contention};
 pub(crate) use correlate::{Waits, correlate};
 pub(crate) use dispatched::name_dispatched;
 pub use holds::HoldSpan;
-pub(crate) use parties::Known;
+pub(crate) use parties::{Known, RECENT};
 pub use shared_calls::{SharedCalls, SharedWait, SharedWake};
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
@@ -227,8 +229,9 @@ impl WaitSpan {
         self.has_ended == 0
     }
 
-    /// Whether it cannot end before its holder lets go: that one is known, and has let go of nothing since.
+    /// Whether it cannot end before its holder lets go: that one is known, in whichever process, and has let go of nothing since.
     pub fn is_blocked_by_holder(&self) -> bool {
-        self.is_open() && self.is_timed == 0 && self.holder.is_some() && !self.doubts().has(Doubt::MayBeReleased)
+        let has_holder = self.holder.or(self.remote_holder).is_some();
+        self.is_open() && self.is_timed == 0 && has_holder && !self.doubts().has(Doubt::MayBeReleased)
     }
 }

@@ -18,7 +18,7 @@ use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::thread_index::ThreadIndex;
 
 /// Of a program that goes on, what is this young, in nanoseconds, may have ended by the time its thread's events were read.
-const RECENT: u64 = 200_000_000;
+pub(crate) const RECENT: u64 = 200_000_000;
 
 /// What else is known of the process.
 pub(crate) struct Known<'a> {
@@ -169,6 +169,8 @@ impl<'a> Parties<'a> {
                 return;
             }
             WaitKind::Mutex => match self.wakes.last(object, thread, asked, wait.end) {
+                // The kernel hands these on, and no call says to whom.
+                WokenBy::Nobody if wait.inherits == 1 && self.may_be_handed_on(wait) => WokenBy::Nobody,
                 WokenBy::Nobody => self.released_by_holder(wait),
                 found => found,
             },
@@ -197,6 +199,20 @@ impl<'a> Parties<'a> {
             (wait.waker, wait.wake_seq, wait.wake_time) = (Some(wake.thread), Some(wake.seq), Some(wake.start));
         }
         wait.doubts = doubts.0;
+    }
+
+    /// Whether another thread than the holder may have had the lock since the wait began: then it is not the holder who has ended it.
+    fn may_be_handed_on(&self, wait: &WaitSpan) -> bool {
+        let is_it = |step: &LockStep| {
+            let is_of_it = step.object == NONE || step.object == wait.object;
+            !step.is_read_write && step.what != Step::LetGo && is_of_it
+        };
+        let mut others =
+            self.steps.iter().filter(|(thread, _)| **thread != wait.thread && Some(**thread) != wait.holder);
+        others.any(|(_, steps)| {
+            let first = steps.partition_point(|step| step.end < wait.start);
+            steps[first..].iter().take_while(|step| step.start <= wait.end).any(is_it)
+        })
     }
 
     /// Whoever was the last to let go of a lock that is to be written: nobody can do so between that and the end of the wait. Of calls

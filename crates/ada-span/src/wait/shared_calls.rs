@@ -2,6 +2,7 @@
 
 use ada_event::{EventSeq, TraceNanos};
 
+use super::at_end::{HeldAtEnd, LastRelease, LocksAtEnd};
 use crate::bytes::{Decoder, Encoder};
 use crate::thread_index::ThreadIndex;
 use crate::word_struct::word_struct;
@@ -15,6 +16,8 @@ pub struct SharedCalls {
     pub wakes: Vec<SharedWake>,
     /// How many of these were not kept, because there were too many.
     pub left_out: u64,
+    /// Who has which lock at the end.
+    pub locks: LocksAtEnd,
 }
 
 word_struct! {
@@ -58,6 +61,9 @@ impl SharedCalls {
         out.list(&self.waits, |out, it| it.encode(out));
         out.list(&self.wakes, |out, it| it.encode(out));
         out.u64(self.left_out);
+        out.u64(self.locks.sees_releases).u64(self.locks.goes_on);
+        out.list(&self.locks.releases, |out, it| it.encode(out));
+        out.list(&self.locks.held, |out, it| it.encode(out));
     }
 
     pub(crate) fn decode(from: &mut Decoder<'_>) -> Option<Self> {
@@ -65,11 +71,19 @@ impl SharedCalls {
             waits: from.list(SharedWait::decode)?,
             wakes: from.list(SharedWake::decode)?,
             left_out: from.u64()?,
+            locks: LocksAtEnd {
+                sees_releases: from.u64()?,
+                goes_on: from.u64()?,
+                releases: from.list(LastRelease::decode)?,
+                held: from.list(HeldAtEnd::decode)?,
+            },
         })
     }
 
     pub(crate) fn is_consistent(&self, threads: usize) -> bool {
         self.waits.iter().all(|it| it.thread.as_usize() < threads)
             && self.wakes.iter().all(|it| it.thread.as_usize() < threads)
+            && self.locks.releases.iter().all(|it| it.thread.as_usize() < threads)
+            && self.locks.held.iter().all(|it| it.thread.as_usize() < threads)
     }
 }

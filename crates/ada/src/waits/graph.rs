@@ -2,8 +2,8 @@
 
 use ada_event::TraceNanos;
 use ada_query::waits::{
-    By, CallPlaces, Readers, WaitSum, blocked_at, deadlocks, held_at, object_name, sums, suspended, suspended_at,
-    to_json as wait_json,
+    By, CallPlaces, Party, Readers, WaitSum, blocked_at, deadlocks, held_at, object_name, sums, suspended,
+    suspended_at, to_json as wait_json,
 };
 use ada_span::ThreadIndex;
 use ada_span::wait::{Doubt, WaitSpan};
@@ -49,8 +49,17 @@ pub(super) fn print(opened: &OpenedSession, at: Option<Moment>, out: &mut Out) -
         for sum in sums(process, &suspended, &places, By::Waiter) {
             out.line(&format!("  {}", sentence_of_tasks(process, &sum, &places, time)))?;
         }
-        for circle in deadlocks(process).iter().filter(|circle| circle.0.iter().all(|wait| wait.start <= time)) {
-            let threads: Vec<String> = circle.0.iter().map(|it| process.thread_id(it.thread).to_string()).collect();
+        for circle in deadlocks(opened.trace(), number).iter().filter(|circle| circle.has_begun(time)) {
+            let name = |(party, _): &(Party, WaitSpan)| {
+                let process = &opened.processes()[party.process];
+                let id = process.thread_id(party.thread);
+                if circle.is_of_several_processes() {
+                    format!("{id} of process {}", process.pid)
+                } else {
+                    id.to_string()
+                }
+            };
+            let threads: Vec<String> = circle.0.iter().map(name).collect();
             out.line(&format!("  deadlock: threads {} wait for each other", threads.join(", ")))?;
         }
     }
@@ -83,9 +92,25 @@ fn sentence(opened: &OpenedSession, number: usize, wait: &WaitSpan, places: &Cal
                 words.push_str(&format!(", from {place}"));
             }
         }
-        None => words.extend(wait.holder_tid.map(|tid| format!("; thread {tid} holds it, which was not recorded"))),
+        None => words.extend(remote_holder(opened, wait, places)),
     }
     words
+}
+
+/// `; thread 13 of process 12 holds it since 1.1 ms, from take`.
+fn remote_holder(opened: &OpenedSession, wait: &WaitSpan, places: &CallPlaces) -> Option<String> {
+    let tid = wait.holder_tid?;
+    let Some(holder) = opened.trace().remote_holder(wait) else {
+        return Some(format!("; thread {tid} holds it, which was not recorded"));
+    };
+    let who = format!("; thread {tid} of process {}", holder.process.pid);
+    if wait.doubts().has(Doubt::MayBeReleased) || !wait.is_open() {
+        return Some(format!("{who} had it when the wait began"));
+    }
+    let mut words = format!("{who} {} it", wait.kind().holding());
+    words.extend(wait.hold_start.map(|since| format!(" since {}", nanoseconds(since.since(opened.trace().start())))));
+    words.extend(places.remote_hold_name(wait).map(|place| format!(", from {place}")));
+    Some(words)
 }
 
 /// `12 goroutines wait for channel (chan receive) in main.leaks, 3.1 ms by then at most`.
@@ -106,16 +131,18 @@ fn sentence_of_tasks(process: &TraceProcess, sum: &WaitSum, places: &CallPlaces,
 pub(super) fn to_json(opened: &OpenedSession, at: Option<Moment>) -> anyhow::Result<Value> {
     let time = moment(opened, at);
     let (mut waits, mut circles) = (Vec::new(), Vec::new());
-    for process in opened.processes() {
+    for (number, process) in opened.processes().iter().enumerate() {
         let blocked = waits_at(process, time);
         let places = CallPlaces::of_waits(opened.trace(), process, &blocked)?;
         waits.extend(blocked.iter().map(|wait| wait_json(opened.trace(), process, wait, &places)));
         let suspended = suspended_at(process, time);
         let places = CallPlaces::of_waits(opened.trace(), process, &suspended)?;
         waits.extend(suspended.iter().map(|wait| wait_json(opened.trace(), process, wait, &places)));
-        for circle in deadlocks(process).iter().filter(|circle| circle.0.iter().all(|wait| wait.start <= time)) {
-            let threads: Vec<u32> = circle.0.iter().map(|wait| process.thread_id(wait.thread).0).collect();
-            circles.push(json!({ "pid": process.pid.0, "thread_ids": threads }));
+        for circle in deadlocks(opened.trace(), number).iter().filter(|circle| circle.has_begun(time)) {
+            let of = |(party, _): &(Party, WaitSpan)| (&opened.processes()[party.process], party.thread);
+            let threads: Vec<u32> = circle.0.iter().map(of).map(|(it, thread)| it.thread_id(thread).0).collect();
+            let pids: Vec<u32> = circle.0.iter().map(of).map(|(it, _)| it.pid.0).collect();
+            circles.push(json!({ "pid": process.pid.0, "thread_ids": threads, "pids": pids }));
         }
     }
     let at_ns = if at.is_some() { time } else { opened.trace().end() };

@@ -5,6 +5,7 @@ mod graph;
 use std::collections::BTreeMap;
 
 use ada_query::waits::{By, CallPlaces, WaitSum, all_waits, object_name, sums, suspended, waiter, waiting_thread};
+use ada_span::ThreadIndex;
 use ada_span::table::FunctionIndex;
 use ada_span::task::{TaskRuntime, TaskSpan};
 use ada_span::wait::{WaitKind, WaitSpan};
@@ -75,7 +76,7 @@ struct Line {
     sum: WaitSum,
 }
 
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 16] = [
     "pid",
     "kind",
     "object",
@@ -91,6 +92,7 @@ const FIELDS: [&str; 15] = [
     "waited_in",
     "held_in",
     "uncertain",
+    "holder_pid",
 ];
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
@@ -113,6 +115,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         let (page, next) = list_page(&lines, args.cursor, args.limit);
         let json = || page.iter().map(|line| to_json(opened, line, args.by)).collect::<Vec<Value>>();
         match args.format {
+            ListFormat::Table if lines.is_empty() && args.by == Grouping::Holder => {
+                out.line("nobody is known to have held what others waited for")
+            }
             ListFormat::Table if lines.is_empty() => out.line("nobody waited"),
             ListFormat::Table => {
                 table(opened, page, args.by).print(out)?;
@@ -166,18 +171,24 @@ fn table(opened: &OpenedSession, page: &[Line], by: Grouping) -> Listing {
             (None, Some((task, _))) => of_tasks(sum.tasks, task),
             (None, None) => String::new(),
         };
+        let held_in = sum.mostly_held_in(process).unwrap_or_default();
         let (first, second, third) = match by {
             Grouping::Object => {
-                (object_name(process, &sum.longest).unwrap_or_default(), place(&sum.waited_in), place(&sum.held_in))
+                (object_name(process, &sum.longest).unwrap_or_default(), place(&sum.waited_in), held_in)
             }
             Grouping::Holder => {
-                let holder = sum.longest.holder.map(title).unwrap_or_default();
-                let place = function_name(process, &sum.held_in).map(|name| format!(" in {name}"));
+                let own = sum.longest.holder.map(title);
+                let remote = || {
+                    let (other, thread) = remote_holder(opened, &sum.longest)?;
+                    let process = &opened.processes()[other];
+                    let title = thread_title(opened, other, thread);
+                    Some(format!("{} {title} of process {}", process.thread_id(thread), process.pid))
+                };
+                let holder = own.or_else(remote).unwrap_or_default();
+                let place = sum.mostly_held_in(process).map(|name| format!(" in {name}"));
                 (format!("{holder}{}", place.unwrap_or_default()), place_of(process, sum), String::new())
             }
-            Grouping::Waiter => {
-                (format!("{} in {}", waiting(), place(&sum.waited_in)), place(&sum.held_in), String::new())
-            }
+            Grouping::Waiter => (format!("{} in {}", waiting(), place(&sum.waited_in)), held_in, String::new()),
         };
         listing.row(vec![
             thousands(sum.count),
@@ -192,6 +203,12 @@ fn table(opened: &OpenedSession, page: &[Line], by: Grouping) -> Listing {
         ]);
     }
     if third.is_empty() { listing.without("") } else { listing }
+}
+
+/// The process's index and the thread of who held what was waited for, where that is another process's.
+fn remote_holder(opened: &OpenedSession, wait: &WaitSpan) -> Option<(usize, ThreadIndex)> {
+    let number = usize::try_from(wait.holder_process?).ok().filter(|number| *number < opened.processes().len())?;
+    Some((number, wait.remote_holder?))
 }
 
 /// `12 goroutines`.
@@ -210,26 +227,30 @@ fn place_of(process: &TraceProcess, sum: &WaitSum) -> String {
 fn to_json(opened: &OpenedSession, line: &Line, by: Grouping) -> Value {
     let process = &opened.processes()[line.process];
     let (sum, longest) = (&line.sum, &line.sum.longest);
+    let own = |thread| (line.process, thread);
     let thread = match by {
         Grouping::Object => None,
-        Grouping::Holder => longest.holder,
-        Grouping::Waiter => waiting_thread(longest),
+        Grouping::Holder => longest.holder.map(own).or_else(|| remote_holder(opened, longest)),
+        Grouping::Waiter => waiting_thread(longest).map(own),
     };
+    let of_thread = |(number, thread): (usize, _)| (&opened.processes()[number], thread);
+    let holder_pid = thread.filter(|_| by == Grouping::Holder).map(|(number, _)| opened.processes()[number].pid.0);
     json!({
         "pid": process.pid.0,
         "kind": sum.kind.word(),
         "object": (by == Grouping::Object).then(|| object_name(process, longest)),
-        "thread_id": thread.map(|thread| process.thread_id(thread).0),
-        "thread": thread.map(|thread| thread_title(opened, line.process, thread)),
+        "thread_id": thread.map(of_thread).map(|(process, thread)| process.thread_id(thread).0),
+        "thread": thread.map(|(number, thread)| thread_title(opened, number, thread)),
         "waits": sum.count,
         "open": sum.open,
         "total_ns": sum.total_ns,
         "longest_ns": longest.duration(),
         "longest_span_id": process.refer(waiter(process, longest)),
         "waiters": sum.waiters.len() + sum.tasks,
-        "holders": sum.holders.len(),
+        "holders": sum.holders.len() + sum.remote_holders.len(),
         "waited_in": function_name(process, &sum.waited_in),
-        "held_in": function_name(process, &sum.held_in),
+        "held_in": sum.mostly_held_in(process),
         "uncertain": sum.uncertain,
+        "holder_pid": holder_pid,
     })
 }

@@ -233,3 +233,28 @@ fn a_wait_by_poll_or_epoll_is_ended_by_who_writes() {
     }
     assert!(all >= TURNS / 2 && named * 2 >= all, "{named} of {all}: {waits:#?}");
 }
+
+/// The queue of a socket is full, until a thread of the other process takes a connection from it.
+#[test]
+fn who_takes_a_connection_lets_the_next_one_in() {
+    // What waits for TCP asks again after a second.
+    for (how, rounds) in [("unix", "5"), ("tcp", "1")] {
+        let (session, printed) = trace_numbers("wait_connect.c", &[how, rounds]);
+        let [ids, waited] = &printed[..] else { panic!("{printed:?}") };
+        let [parent, server, child] = ids[..] else { panic!("{ids:?}") };
+        let waits = rows(
+            &session,
+            "SELECT * FROM waits WHERE kind = 'io' AND function = 'connect_waiting' AND state = 'ended' ORDER BY start_ns",
+        );
+        assert_eq!(waits.len() as u64, waited[0], "{how}: {waits:#?}");
+        for wait in &waits {
+            assert_eq!((&wait["pid"], &wait["uncertain"]), (&child.into(), &"".into()), "{how}: {wait:#}");
+            let woken = (&wait["waker_pid"], &wait["waker_thread_id"], &wait["wake_function"]);
+            assert_eq!(woken, (&parent.into(), &server.into(), &"make_room".into()), "{how}: {wait:#}");
+            assert!(wait["object"].as_str().is_some_and(|it| it.starts_with("socket:[")), "{how}: {wait:#}");
+            let why = session.json("ask", &["why-slow", wait["span_id"].as_str().unwrap()])["because"].to_string();
+            let ended = format!(", which thread {server} of process {parent} ended in make_room");
+            assert!(why.contains(&ended), "{how}: {why}");
+        }
+    }
+}

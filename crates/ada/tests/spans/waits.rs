@@ -212,6 +212,22 @@ fn a_mutex_with_priority_inheritance_has_holders_too() {
     assert_eq!(kinds[0]["kind"], "mutex");
 }
 
+/// Those that are taken twice, or with a time limit.
+#[test]
+fn recursive_and_timed_mutexes_have_holders_too() {
+    const KINDS: [&[&str]; 2] = [&["-DTYPE=PTHREAD_MUTEX_RECURSIVE"], &["-DTIMED"]];
+    for flags in KINDS {
+        let program = threaded("wait_convoy.c").flags(flags);
+        let (session, printed) = trace(&program, &["4", "50", "200", "together"]);
+        let Turns { waits, holders, wakers, .. } = check_turns(&session, &printed, 200);
+        assert!(waits >= 20 && holders * 20 >= waits * 19, "{flags:?}: {holders} of {waits}");
+        assert!(wakers * 10 >= waits * 9, "{flags:?}: {wakers} of {waits}");
+        // Who has it takes it again without a wait.
+        let again = "SELECT count(*) AS count FROM waits WHERE kind = 'mutex' AND holder_thread_id = thread_id";
+        assert_eq!(rows(&session, again)[0]["count"], 0, "{flags:?}");
+    }
+}
+
 /// What stubs do not read themselves, the agent does: the owner is the last word of a page, or the first of the next one.
 #[test]
 fn a_mutex_in_two_pages_has_holders_too() {
