@@ -7,6 +7,7 @@
 
 mod correlate;
 mod finder;
+mod let_in;
 mod letters;
 mod objects;
 mod process_io;

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::finder::{Finder, piece};
 use super::streams::{CallPlace, Piece, Source};
 use super::tables::ObjectIndex;
 use crate::io_call_span::IoCallSpan;
@@ -23,35 +22,17 @@ impl Queues {
         self.from.extend(end.map(|end| (end, (listener, call.call))));
     }
 
+    /// The queue that a connection was taken from, by this end of it, and the call that took it.
+    pub(super) fn queue_of(&self, end: ObjectIndex) -> Option<(ObjectIndex, CallPlace)> {
+        self.from.get(&end).copied()
+    }
+
     /// The call that took another connection while this one waited to get into the queue. Of several it is not known whose room it got.
-    fn room_for(&self, (listener, own): (ObjectIndex, CallPlace), call: &IoCallSpan) -> Source {
+    pub(super) fn room_for(&self, (listener, own): (ObjectIndex, CallPlace), call: &IoCallSpan) -> Source {
         let all = self.taken.get(&listener).into_iter().flatten();
         let meanwhile = all.filter(|it| it.call != own && it.start <= call.end && it.end >= call.start);
         let Some(last) = meanwhile.clone().max_by_key(|it| it.end.min(call.end)) else { return Source::Unexplained };
         if meanwhile.count() > 1 { Source::Perhaps(*last) } else { Source::Call(*last) }
-    }
-}
-
-impl Finder<'_> {
-    /// Notes what a call that takes connections has taken.
-    pub(super) fn add_accept(&mut self, listener: Option<ObjectIndex>, place: CallPlace, call: &IoCallSpan) {
-        self.listeners.extend(listener);
-        let Some((listener, descriptor)) = listener.zip(call.small_result()) else { return };
-        let table = &self.tables[place.process];
-        let end = table.object(table.place(descriptor, call.end));
-        self.queues.take(listener, end, piece(place, call, 0));
-    }
-
-    /// Who made room for a connection, where the kernel says that the thread slept: the other end was taken from a queue in the end, and that one was
-    /// full. The flag says whether nobody else can have taken one.
-    pub(super) fn let_in(&self, object: ObjectIndex, place: CallPlace, call: &IoCallSpan) -> Option<(Source, bool)> {
-        if !(self.processes[place.process].has_slept)(call.thread, call.start, call.end) {
-            return None;
-        }
-        let peer = self.object(object).peer?;
-        let Some(&taken) = self.queues.from.get(&peer) else { return Some((Source::Unexplained, false)) };
-        let is_among_us = call.end < self.known_until && self.object(taken.0).is_made_here;
-        Some((self.queues.room_for(taken, call), is_among_us))
     }
 }
 
@@ -81,7 +62,7 @@ mod tests {
             end: TraceNanos(stop),
             ..IoCallSpan::of_exec(ThreadIndex(0), EventSeq(1), TraceNanos(start))
         };
-        let from = queues.from[&end];
+        let from = queues.queue_of(end).unwrap();
         assert_eq!(queues.room_for(from, &wait(10, 30)), Source::Call(took(2, 20, 25)));
         assert_eq!(queues.room_for(from, &wait(6, 30)), Source::Perhaps(took(2, 20, 25)));
         assert_eq!(queues.room_for(from, &wait(10, 15)), Source::Unexplained);

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use ada_event::TraceNanos;
 
-use super::at_end::LocksAtEnd;
 use super::call::{LockStep, ObservedCall, SyncCalls};
 use super::found::Found;
 use super::holds::{HoldSpan, holds_of};
+use super::left_over::locks_at_end;
 use super::looks::Looks;
 use super::once::OnceCalls;
 use super::parties::{Known, Parties};
@@ -63,7 +63,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let wakes = calls.iter().filter_map(wake_of);
     let mut shared = SharedCalls::of_wakes(wakes, &looks);
     if looks.has_shared() && has_steps {
-        shared.locks = LocksAtEnd::of(&steps, known);
+        shared.locks = locks_at_end(&steps, known);
     }
     let (wakes, woken_times) = (wakes_of(&calls), woken_times(&calls));
     let mut waits: Vec<Found> = calls.iter().filter_map(|call| wait_of(call, &woken_times, &wakes)).collect();

@@ -8,6 +8,7 @@ mod dispatched;
 mod found;
 mod futex;
 mod holds;
+mod left_over;
 mod looks;
 mod once;
 mod parties;
