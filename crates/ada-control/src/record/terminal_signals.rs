@@ -9,7 +9,7 @@ use std::time::Duration;
 use ada_event::ProcessId;
 use ada_process::Pidfd;
 
-use super::job_control::JobControl;
+use super::job_control::{self, JobControl, StopsAfter};
 
 /// The signal that asked ada to end; 0 for none.
 static ASKED: AtomicI32 = AtomicI32::new(0);
@@ -81,8 +81,13 @@ impl Drop for Waiting {
 /// the programs that ada starts; and what is ignored already stays ignored for both.
 pub fn outlive_terminal_signals() {
     WAITING.store(NOT_YET, Ordering::Release);
-    let handlers: [(libc::c_int, extern "C" fn(libc::c_int)); 4] =
-        [(libc::SIGINT, carry_on), (libc::SIGQUIT, carry_on), (libc::SIGTERM, note), (libc::SIGHUP, note)];
+    let handlers: [(libc::c_int, extern "C" fn(libc::c_int)); 5] = [
+        (libc::SIGINT, carry_on),
+        (libc::SIGQUIT, carry_on),
+        (libc::SIGTERM, note),
+        (libc::SIGHUP, note),
+        (libc::SIGTSTP, job_control::stop),
+    ];
     for (signal, handler) in handlers {
         let mut current = MaybeUninit::<libc::sigaction>::uninit();
         // SAFETY: asks for the current action, which the kernel fills in; the new one is complete, and its handler
@@ -119,7 +124,7 @@ pub fn die_by(signal: i32) {
 /// Waits for the end of our own child, as long as `is_over` does not say otherwise; true where it has ended. If ada is asked to
 /// end meanwhile, so is the child.
 pub(crate) fn wait_for_end(pid: ProcessId, process: &Pidfd, is_over: impl Fn() -> bool) -> bool {
-    let mut job = JobControl::default();
+    let (mut job, _stops) = (JobControl::default(), StopsAfter::new(pid));
     while !process.wait(GRACE) {
         if is_over() {
             return false;

@@ -1,5 +1,5 @@
 //! What the kernel need not send: the threads of the first process, of which a server may make thousands a second. Each message
-//! would cost its thread a microsecond, and wake ada.
+//! would be queued, and wake ada.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
