@@ -25,7 +25,8 @@ pub(crate) unsafe fn holds(state: *const ThreadState, stack_pointer: u64, memory
     // SAFETY: the caller's promise.
     let (stack, pages) =
         unsafe { (!(*state).floor_complement..(*state).goroutine_stack_high, &(*state).runtime_pages) };
-    if memory.is_empty() {
+    // A place that is not taken has the number of the first page, where nothing is.
+    if memory.is_empty() || memory.start < PAGE {
         return false;
     }
     let is_on_stack = stack.contains(&stack_pointer) && memory.start >= stack_pointer && memory.end <= stack.end;
@@ -44,7 +45,7 @@ pub(crate) unsafe fn learn(state: *mut ThreadState, memory: &Range<u64>) {
     pages_of(memory).for_each(|page| unsafe { (*state).runtime_pages[place(page)] = page });
 }
 
-/// The numbers of the pages, which are never 0: nothing is there.
+/// The numbers of the pages.
 fn pages_of(memory: &Range<u64>) -> impl Iterator<Item = u64> {
     memory.start / PAGE..=(memory.end - 1) / PAGE
 }
@@ -70,9 +71,13 @@ mod tests {
         let both = 0xc00_0000_0ff8..0xc00_0000_1008;
         assert!(!known(&state, both.clone()));
         // SAFETY: the test's own.
+        assert!(unsafe {
+            !holds(&raw const *state, 0, &(8..16)) && !holds(&raw const *state, 0, &(both.start..both.start))
+        });
+        // SAFETY: the test's own.
         unsafe { learn(&raw mut *state, &both) };
         assert!(known(&state, both) && known(&state, 0xc00_0000_0000..0xc00_0000_2000));
-        assert!(!known(&state, 0xc00_0000_1ff8..0xc00_0000_2008) && !known(&state, 8..16));
+        assert!(!known(&state, 0xc00_0000_1ff8..0xc00_0000_2008));
         let same_place = 0xc00_0000_0000 + RUNTIME_PAGES as u64 * PAGE;
         // SAFETY: the test's own.
         unsafe { learn(&raw mut *state, &(same_place..same_place + 8)) };

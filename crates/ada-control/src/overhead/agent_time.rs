@@ -13,7 +13,7 @@ use super::weights::{best_ns, way_into_agent};
 pub(crate) struct AgentTime {
     pool: Pool,
     ns_per_tick: f64,
-    /// What lies around the agent's own code: its count begins with that.
+    /// What lies around the agent's own code, for each call of it, and is not in its count.
     way_ns: f64,
 }
 

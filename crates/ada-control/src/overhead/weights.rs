@@ -53,8 +53,7 @@ impl Weights {
         // Those that are kept seldom cost no more than that, and the analysis of waits lives on them.
         let has_values = probed.is_some_and(|probed| probed.part != AgentPart::Seldom);
         let of_agent = match probed.map(|probed| probed.part) {
-            Some(AgentPart::BothEnds) => weight - WITH_REGISTERS,
-            Some(AgentPart::Call | AgentPart::CallOnly) => (weight - WITH_REGISTERS).max(0.0),
+            Some(AgentPart::BothEnds | AgentPart::Call | AgentPart::CallOnly) => (weight - WITH_REGISTERS).max(0.0),
             _ => 0.0,
         };
         Recorded { function, events, weight, of_agent, has_values }

@@ -148,6 +148,20 @@ fn ada_is_a_job_like_the_program_that_it_runs() {
     terminal.exit(3);
 }
 
+/// As without ada: the shell hears of nothing, and the program goes on reading.
+#[test]
+fn a_program_that_the_terminal_cannot_stop_keeps_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::with("bash --norc -i");
+    let answers = ANSWERS.replace("printf", "trap '' TSTP; printf");
+    terminal.runs(&format!("{}{answers}", trace(&folder)), "ready\r\n");
+    terminal.types(CONTROL_Z, "^Z");
+    terminal.types("one\n", "got:one\r\n");
+    terminal.types(CONTROL_D, "$ ");
+    terminal.runs("echo was=$?", "was=0\r\n");
+    terminal.exit(3);
+}
+
 #[test]
 fn a_program_that_stops_itself_stops_ada_with_it() {
     let folder = tempfile::tempdir().unwrap();
