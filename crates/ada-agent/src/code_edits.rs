@@ -1,10 +1,10 @@
 //! Makes the edits of the program's code that the recorder has listed.
 
-use ada_ring::code_edits::CodeEdit;
-use core::sync::atomic::{AtomicU64, Ordering};
+use ada_ring::code_edits::{CodeEdit, is_in_a_line};
+use core::sync::atomic::Ordering;
 
-use crate::arch::clock;
 use crate::arch::number::MPROTECT;
+use crate::arch::{clock, exchange_code};
 use crate::config::{Item, get};
 use crate::memory::{pool, process_block};
 use crate::{handlers, syscall};
@@ -44,14 +44,16 @@ pub(crate) fn make() {
 /// Changes a word of code. Its page stays executable all the time, since other threads may be in it.
 fn change(edit: &CodeEdit) -> bool {
     let [address, old, new] = [&edit.address, &edit.old, &edit.new].map(|word| word.load(Ordering::Relaxed));
+    if !is_in_a_line(address) {
+        return false;
+    }
     let page = address & !(PAGE - 1);
     // SAFETY: the page holds code of the program, and this takes nothing away from it.
     if unsafe { syscall::call(MPROTECT, [page, PAGE, READ_AND_RUN | WRITE, 0, 0, 0]) } != 0 {
         return false;
     }
     // SAFETY: writable since the call above; libraries that the program started with are never unmapped.
-    let word = unsafe { AtomicU64::from_ptr(address as *mut u64) };
-    let is_done = word.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    let is_done = unsafe { exchange_code(address, old, new) };
     // SAFETY: as it was before.
     unsafe { syscall::call(MPROTECT, [page, PAGE, READ_AND_RUN, 0, 0, 0]) };
     is_done

@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arch::{INFORMATION_AT, KERNEL_CONTEXT, REGISTERS_AT, bases_at_call, clock, signal_registers};
 use crate::lock::Lock;
-use crate::memory::{process_block, state, states};
+use crate::memory::{pool, process_block, state, states};
 use crate::origins::{self, Unhooked};
 use crate::shadow_stack::top;
 use crate::syscall::{self, SignalsBlocked};
@@ -48,6 +48,7 @@ pub(crate) unsafe fn entered(state: *mut ThreadState, slot: *mut u64) {
         if (*frame).slot() != slot as u64 {
             return;
         }
+        pool().control().handlers.add((*frame).function);
         let number = free_number(state, slot as u64);
         let context = slot as u64 + 8;
         let registers = signal_registers(context);

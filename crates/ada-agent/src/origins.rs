@@ -4,7 +4,7 @@ use ada_ring::arch::{
     CRASH_REGISTERS, FLAGS, FRAME_POINTER, INSTRUCTION_POINTER, RAX, RED_ZONE, RETURN_POPS, STACK_POINTER,
     restored_flags,
 };
-use ada_ring::origins::{ExitUser, HEADER, ListedArena, Origin, OriginKind, SavedRegister, StubDepth};
+use ada_ring::origins::{ExitUser, HEADER, ListedArena, Origin, OriginKind, RelayOrigin, SavedRegister, StubDepth};
 use core::slice::from_raw_parts;
 use core::sync::atomic::Ordering;
 
@@ -37,6 +37,7 @@ struct Table {
     displaced: &'static [u32],
     /// Those of exits' users.
     users_by_original: &'static [u32],
+    relays: &'static [RelayOrigin],
 }
 
 impl Table {
@@ -48,12 +49,14 @@ impl Table {
         }
         // SAFETY: the recorder lists an arena once its table is written, and nothing unmaps it before the hooks are gone.
         unsafe {
-            let [origins, depths, saved, users, displaced] = (*(table as *const [u32; 5])).map(|count| count as usize);
+            let [origins, depths, saved, users, displaced, relays] =
+                (*(table as *const [u32; 6])).map(|count| count as usize);
             let first_origin = (table + HEADER as u64) as *const Origin;
             let first_depth = first_origin.add(origins).cast::<StubDepth>();
             let first_saved = first_depth.add(depths).cast::<SavedRegister>();
             let first_user = first_saved.add(saved).cast::<ExitUser>();
             let first_displaced = first_user.add(users).cast::<u32>();
+            let first_relay = first_displaced.add(displaced + users).cast::<RelayOrigin>();
             Some(Self {
                 arena,
                 origins: from_raw_parts(first_origin, origins),
@@ -62,6 +65,7 @@ impl Table {
                 exit_users: from_raw_parts(first_user, users),
                 displaced: from_raw_parts(first_displaced, displaced),
                 users_by_original: from_raw_parts(first_displaced.add(displaced), users),
+                relays: from_raw_parts(first_relay, relays),
             })
         }
     }
@@ -207,6 +211,13 @@ impl Table {
         })
     }
 
+    /// The instruction in whose place a thread is that is at a relay.
+    fn site_of_relay(&self, instruction: u64) -> Option<u64> {
+        let distance = i32::try_from(instruction.wrapping_sub(self.arena) as i64).ok()?;
+        let number = self.relays.binary_search_by_key(&distance, |relay| relay.at).ok()?;
+        Some(self.at(self.relays[number].original))
+    }
+
     /// The functions that share an exit.
     fn users_of(&self, stub: u32) -> &'static [ExitUser] {
         let first = self.exit_users.partition_point(|user| user.stub < stub);
@@ -228,12 +239,19 @@ fn tables() -> impl Iterator<Item = Table> {
     process_block().arenas.iter().filter_map(Table::of)
 }
 
-/// The state that a thread with these registers would have without hooks, if it runs an arena's code. `function` is the
-/// innermost one that is recorded.
+/// The state that a thread with these registers would have without hooks, if it runs an arena's code, or is on its way there.
+/// `function` is the innermost one that is recorded.
 pub(crate) fn unhooked(registers: &Registers, function: Option<u32>) -> Option<Unhooked> {
-    let table = arena_at(registers[INSTRUCTION_POINTER])?;
+    let instruction = registers[INSTRUCTION_POINTER];
     let mut unhooked = Unhooked { registers: *registers, kept_at: [0; CRASH_REGISTERS] };
-    table.unhook(&mut unhooked, function).then_some(unhooked)
+    match arena_at(instruction) {
+        Some(table) => table.unhook(&mut unhooked, function).then_some(unhooked),
+        None => {
+            // A jump changes nothing but the address.
+            unhooked.registers[INSTRUCTION_POINTER] = tables().find_map(|table| table.site_of_relay(instruction))?;
+            Some(unhooked)
+        }
+    }
 }
 
 /// Where the instruction at one of the program's addresses runs, if it was displaced.

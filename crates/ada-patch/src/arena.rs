@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use ada_event::RuntimeAddr;
 use ada_ring::AgentEntries;
 use ada_ring::arena_front::{SWITCH_BYTES, SWITCH_COUNT_AT, SWITCHES_AT};
-use ada_ring::origins::{self, ExitUser, Origin, OriginKind, SavedRegister, StubDepth};
+use ada_ring::origins::{self, ExitUser, Origin, OriginKind, RelayOrigin, SavedRegister, StubDepth};
 
 use crate::arch::{
     AssemblyError, External, JUMP_BYTES, SharedCode, StubTemplate, address_push, can_be_shared, relocate,
@@ -79,6 +79,7 @@ pub struct Arena {
     /// Where the code of each of the three parts comes from.
     origins: [Vec<Origin>; 3],
     exit_users: Vec<ExitUser>,
+    relays: Vec<RelayOrigin>,
     room: usize,
     shared: SharedCode,
     templates: Vec<StubTemplate>,
@@ -139,6 +140,7 @@ impl Arena {
             exits_by_bytes: HashMap::new(),
             origins: Default::default(),
             exit_users: Vec::new(),
+            relays: Vec::new(),
             room: Self::room_for(functions, exits),
             shared,
             templates: templates?,
@@ -259,13 +261,19 @@ impl Arena {
         at: RuntimeAddr,
         relay: Option<Relay<RuntimeAddr>>,
     ) -> Result<HookSite, SkipReason> {
-        let Some(Relay { at: relay, evicted: Some(evicted) }) = relay else {
-            return HookSite::leading_to(stub, at, relay.map(|relay| relay.at));
+        let Some(Relay { at: relay, evicted }) = relay else { return HookSite::leading_to(stub, at, None) };
+        let site = match evicted {
+            None => HookSite::leading_to(stub, at, Some(relay))?,
+            Some(evicted) => {
+                let (evicted, runs) = self.relocate_to_exits(&evicted, RuntimeAddr(relay.0 - JUMP_BYTES as u64))?;
+                let pushes = self.pushes_list();
+                self.origins[2].extend(runs.iter().map(|run| origin_of(self.base, run, pushes)));
+                HookSite::through_evicted(stub, at, relay, evicted)?
+            }
         };
-        let (evicted, runs) = self.relocate_to_exits(&evicted, RuntimeAddr(relay.0 - JUMP_BYTES as u64))?;
-        let pushes = self.pushes_list();
-        self.origins[2].extend(runs.iter().map(|run| origin_of(self.base, run, pushes)));
-        HookSite::through_evicted(stub, at, relay, evicted)
+        let distance = |address: RuntimeAddr| address.0.wrapping_sub(self.base.0) as i32;
+        self.relays.push(RelayOrigin { at: distance(relay), original: distance(at) });
+        Ok(site)
     }
 
     /// Adds code that does what instructions did at `from`. Gives its address, and where it comes from.
@@ -289,10 +297,10 @@ impl Arena {
 
     /// The most bytes that [`Self::origin_table`] has for so many functions and exits.
     pub fn origins_room(functions: usize, exits: usize) -> usize {
-        /// A part that counts, one that records, and displaced instructions.
-        const OF_FUNCTION: usize = 2 + 6;
-        /// Instructions that leave, and some that gave way to a relay.
-        const OF_EXIT: usize = 8 + 8;
+        /// A part that counts, one that records, displaced instructions, and a relay.
+        const OF_FUNCTION: usize = 2 + 6 + 1;
+        /// Instructions that leave, some that gave way to a relay, and that.
+        const OF_EXIT: usize = 8 + 8 + 1;
         /// What all kinds of stubs have on the stack.
         const STACK_USE: usize = 20 << 10;
         let origins = functions * OF_FUNCTION + exits * OF_EXIT;
@@ -335,7 +343,9 @@ impl Arena {
         displaced.sort_by_key(|&number| origins[number as usize].original);
         let mut users_by_original: Vec<u32> = (0..users.len() as u32).collect();
         users_by_original.sort_by_key(|&number| users[number as usize].original);
-        for count in [origins.len(), depths.len(), saved.len(), users.len(), displaced.len(), 0] {
+        let mut relays = self.relays.clone();
+        relays.sort_unstable();
+        for count in [origins.len(), depths.len(), saved.len(), users.len(), displaced.len(), relays.len()] {
             bytes.extend((count as u32).to_le_bytes());
         }
         for Origin { at, original, kind } in origins {
@@ -353,6 +363,7 @@ impl Arena {
             bytes.extend([stub.to_le_bytes(), function.to_le_bytes(), original.to_le_bytes()].into_iter().flatten());
         }
         bytes.extend(displaced.into_iter().chain(users_by_original).flat_map(u32::to_le_bytes));
+        bytes.extend(relays.iter().flat_map(|relay| [relay.at, relay.original]).flat_map(i32::to_le_bytes));
         bytes
     }
 

@@ -1,13 +1,18 @@
 //! Edits of the program's code while it runs: hooks that are removed, by the program's own threads.
 //!
-//! The word that holds a hook's jump is changed by one aligned store of eight bytes, which other threads' processors see
+//! The word that holds a hook's jump is changed by one store of eight bytes, which other threads' processors see
 //! whole or not at all. No store from outside has this promise, so the recorder only lists what to change, and a
 //! thread that is in the agent anyway changes it. Only a jump is ever replaced: no thread can be in the middle of one.
+//!
+//! All processors promise this for aligned words; some for all that lie in one line of their caches.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// How many edits a session can have.
-pub const MAX_EDITS: usize = 1024;
+pub const MAX_EDITS: usize = 4096;
+
+/// The processors' caches have lines of so many bytes; a word that lies in two of them is never changed.
+const LINE: u64 = 64;
 
 /// One word of code to change.
 #[repr(C)]
@@ -17,7 +22,7 @@ pub struct CodeEdit {
     pub program: AtomicU32,
     /// How many processes have made it.
     pub done: AtomicU32,
-    /// Where the word is: a multiple of 8.
+    /// Where the word is, which lies in one line of the caches.
     pub address: AtomicU64,
     /// What it holds; anything else is left alone.
     pub old: AtomicU64,
@@ -41,7 +46,7 @@ impl CodeEdits {
     /// Adds an edit; called by the recorder alone. Gives its number, or none where there is no room.
     pub fn add(&self, program: u32, address: u64, old: u64, new: u64, until: u64) -> Option<usize> {
         let number = self.count.load(Ordering::Relaxed) as usize;
-        let edit = self.edits.get(number).filter(|_| address.is_multiple_of(8))?;
+        let edit = self.edits.get(number).filter(|_| is_in_a_line(address))?;
         edit.program.store(program, Ordering::Relaxed);
         edit.address.store(address, Ordering::Relaxed);
         edit.old.store(old, Ordering::Relaxed);
@@ -63,6 +68,11 @@ impl CodeEdits {
     }
 }
 
+/// Whether the eight bytes at an address lie in one line of the caches.
+pub const fn is_in_a_line(address: u64) -> bool {
+    address % LINE <= LINE - 8
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;
@@ -73,7 +83,7 @@ mod tests {
     fn edits_have_numbers_until_there_is_no_room() {
         // SAFETY: zeroes are valid in all fields.
         let edits = unsafe { Box::<CodeEdits>::new_zeroed().assume_init() };
-        assert_eq!((edits.added(), edits.add(1, 0x1004, 0, 0, 9)), (0, None), "not aligned");
+        assert_eq!((edits.added(), edits.add(1, 0x1039, 0, 0, 9)), (0, None), "in two lines");
         for number in 0..MAX_EDITS {
             assert_eq!(edits.add(1, 8 * number as u64, 2, 3, 9), Some(number));
         }

@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::chunk::{CHUNK_SIZE, MAX_CHUNKS};
 use crate::code_edits::CodeEdits;
+use crate::handler_functions::HandlerFunctions;
 use crate::counters;
 use crate::crash::CrashSlots;
 use crate::marks::Marks;
@@ -105,6 +106,8 @@ pub struct Control {
     pub code_edits: CodeEdits,
     /// What runtime probes read.
     pub probes: [Probe; MAX_PROBES],
+    /// Which functions handle signals.
+    pub handlers: HandlerFunctions,
     /// What the agent has taken of the programs' time.
     pub agent_time: AgentTime,
     /// How many threads share the block of counters that is nobody's.
@@ -243,6 +246,6 @@ impl Control {
 }
 
 /// Bytes of the control block, a whole number of chunks so that each is aligned.
-pub const CONTROL_BYTES: usize = 2 * CHUNK_SIZE;
+pub const CONTROL_BYTES: usize = 3 * CHUNK_SIZE;
 
 const _: () = assert!(size_of::<Control>() <= CONTROL_BYTES);

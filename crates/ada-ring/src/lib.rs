@@ -23,6 +23,7 @@ mod counter_blocks;
 pub mod counters;
 pub mod crash;
 pub mod detail;
+pub mod handler_functions;
 pub mod handover;
 pub mod lasting;
 pub mod marks;

@@ -8,6 +8,7 @@
 //! …    which registers they save there
 //! …    the functions that share exits, in the order of the exits' stubs
 //! …    the numbers of displaced instructions' origins, and of those functions, in the order of the program's code
+//! …    the relays, in the order of the program's code
 //! ```
 
 /// A stretch of an arena's code. Addresses are distances from the arena's start.
@@ -125,6 +126,16 @@ pub struct ExitUser {
     /// The function's number in the process.
     pub function: u32,
     /// Where the exit's first instruction was.
+    pub original: i32,
+}
+
+/// A jump to a stub that lies in padding, or in place of other instructions, where the program itself never is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(C)]
+pub struct RelayOrigin {
+    /// Where it is.
+    pub at: i32,
+    /// The instruction that the short jump to it has replaced.
     pub original: i32,
 }
 

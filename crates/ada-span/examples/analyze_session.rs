@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let events: u64 = process.threads.iter().map(|thread| thread.event_count()).sum();
     let begun = Instant::now();
     let traits = function_traits(process, &[]);
-    let options = replay_options(process, 5_000_000_000);
+    let options = replay_options(process, &traits, 5_000_000_000);
     let tables = analyze(&ProcessTrace(process), &traits, &options, 0, &folder, &|_| ())?;
     let took = begun.elapsed().as_secs_f64();
     let bytes: u64 = std::fs::read_dir(&folder)?.filter_map(|it| it.ok()?.metadata().ok()).map(|it| it.len()).sum();

@@ -1,5 +1,6 @@
 //! What is x86-64 in the agent.
 
+mod code_words;
 #[cfg(ada_freestanding)]
 mod memory_functions;
 mod probed_registers;
@@ -10,6 +11,7 @@ mod system_call;
 #[cfg(ada_freestanding)]
 mod trap;
 
+pub(crate) use code_words::exchange_code;
 pub(crate) use probed_registers::{
     bases_at_call, call_context, call_registers, go_arguments, return_context, return_registers, saved_vectors,
     swift_self,

@@ -34,6 +34,8 @@ pub(super) struct Window {
     pub(super) recorded: Vec<Recorded>,
     /// Events of all others.
     pub(super) other_events: u64,
+    /// Whether a runtime's scheduler is, or was, followed by some of these.
+    pub(super) has_scheduler: bool,
     /// What the agent took, by its own count, in nanoseconds.
     pub(super) agent_ns: f64,
     /// Calls of functions that are counted now, and may be switched back.
@@ -78,6 +80,8 @@ pub(super) struct Decision {
     pub(super) record: Vec<FunctionId>,
     /// Those that are too hot even to be counted.
     pub(super) unhook: Vec<FunctionId>,
+    /// To follow a runtime's scheduler takes more than the budget by itself, and nothing else is left to save.
+    pub(super) scheduler_is_too_dear: bool,
 }
 
 /// Once over the budget, functions are switched until this share of it is used: the next moment may have more calls.
@@ -135,12 +139,23 @@ impl Window {
         (self.cpu_ns - self.hook_ns(costs)).max(self.cpu_ns * 0.02).max(1.0)
     }
 
+    /// What hooks cost with their share of the agent's time, and what is left of that. Where a scheduler goes from stack to stack,
+    /// the agent hears of it from whatever is hooked and comes next, recorded or counted.
+    fn with_agents_share(&self, costs: Costs) -> (Costs, f64) {
+        let other = self.other_ns(costs);
+        if !self.has_scheduler {
+            return (costs, other);
+        }
+        let share = other / (self.events() + self.counted_calls() as f64).max(1.0);
+        (Costs { event: costs.event + share, count: costs.count + share }, 0.0)
+    }
+
     /// What to switch for a budget.
     pub(super) fn decide(&self, costs: Costs, max_overhead: f64) -> Decision {
         let budget = max_overhead * self.bare_ns(costs);
+        let (costs, other) = self.with_agents_share(costs);
         let mut counting = self.counted_calls() as f64 * costs.count;
         let mut recording = self.events() * costs.event;
-        let other = self.other_ns(costs);
         let mut decision = Decision::default();
         if recording + counting + other > budget {
             // Recording always has its part, or else a program that is dear to count would have nothing recorded.
@@ -195,6 +210,8 @@ impl Window {
                     decision.unhook.push(function);
                 }
             }
+            decision.scheduler_is_too_dear =
+                self.has_scheduler && self.other_events as f64 * costs.event > TARGET * budget;
         } else if recording + counting + other < ROOM * budget {
             let mut spent = recording + counting + other;
             let mut coldest = self.counted.clone();

@@ -23,6 +23,8 @@ const EVERY: Duration = Duration::from_millis(25);
 const LEAST: Duration = Duration::from_millis(10);
 /// Functions come back after so many looks in a row that found room: about a second.
 const PATIENCE: u32 = 40;
+/// A scheduler is no longer followed after so many looks in a row that found it too dear.
+const PATIENCE_WITH_SCHEDULER: u32 = 20;
 /// Processor time after which the program should be within its budget.
 const SETTLED: Duration = Duration::from_secs(1);
 /// From how many times the budget on it is not kept. Costs are estimated with something to spare, see below, and the
@@ -60,6 +62,9 @@ pub(crate) struct Governor<'a> {
     /// What is too hot to be counted; none where counts are to stay exact.
     unhooking: Option<Unhooking>,
     looks_with_room: u32,
+    /// A runtime's scheduler was seen at work.
+    has_scheduler: bool,
+    looks_with_dear_scheduler: u32,
     /// Time in hooks and of the program itself, since it has settled.
     settled: (f64, f64),
     settled_exec_time: Duration,
@@ -114,6 +119,8 @@ impl<'a> Governor<'a> {
             own: HashSet::new(),
             without_values: HashSet::new(),
             looks_with_room: 0,
+            has_scheduler: false,
+            looks_with_dear_scheduler: 0,
             settled: (0.0, 0.0),
             settled_exec_time: Duration::ZERO,
             over_budget: Duration::ZERO,
@@ -139,9 +146,14 @@ impl<'a> Governor<'a> {
             return;
         }
         let counts = self.programs.switches.counts();
+        let handlers = self.programs.handlers();
+        let counted: Vec<FunctionId> = self.own.extract_if(|function| handlers.contains(function)).collect();
+        self.programs.switches.switch(&counted, SwitchMode::Full, WHY);
         let agent_ns = self.agent.so_far();
-        let window = Window { agent_ns: agent_ns - self.seen_agent_ns, ..self.window(&tally, used, &counts) };
+        let window = Window { agent_ns: agent_ns - self.seen_agent_ns, ..self.window(&tally, used, &counts, &handlers) };
         self.seen_agent_ns = agent_ns;
+        self.has_scheduler |= window.has_scheduler;
+        let window = Window { has_scheduler: self.has_scheduler, ..window };
         (self.seen, self.seen_cpu, self.seen_counts) = (tally, cpu, counts);
         if self.seen_cpu <= SETTLED {
             self.settled_exec_time = self.exec_time();
@@ -170,6 +182,15 @@ impl<'a> Governor<'a> {
             switches.note_unhooked(&gone);
             self.own.retain(|function| !gone.contains(function));
         }
+        if self.unhooking.is_some() && decision.scheduler_is_too_dear {
+            self.looks_with_dear_scheduler += 1;
+            if self.looks_with_dear_scheduler == PATIENCE_WITH_SCHEDULER {
+                self.stop_following();
+            }
+        } else {
+            self.looks_with_dear_scheduler = 0;
+        }
+        let switches = &self.programs.switches;
         self.looks_with_room = if decision.record.is_empty() { 0 } else { self.looks_with_room + 1 };
         if self.looks_with_room >= PATIENCE {
             self.looks_with_room = 0;
@@ -182,6 +203,24 @@ impl<'a> Governor<'a> {
         }
     }
 
+    /// Takes a runtime's scheduler for what it is: a story that cannot be told within the budget. It ends here.
+    fn stop_following(&mut self) {
+        let hooked = self.programs.lock();
+        let followed = hooked.modules.iter().flat_map(|module| {
+            let is_hooked = |index: &usize| !matches!(module.verdicts.get(*index), None | Some(Verdict::Skipped(_)));
+            let is_followed = |index: &usize| probes::is_of_scheduler(&module.functions, *index);
+            let indexes = (0..module.verdicts.len()).filter(is_hooked).filter(is_followed);
+            indexes.map(|index| FunctionId::new(module.id, index as u32))
+        });
+        let followed: Vec<FunctionId> = followed.collect();
+        drop(hooked);
+        let switches = &self.programs.switches;
+        // All at the same time: half of a scheduler's calls say what is false.
+        let switched = switches.switch(&followed, SwitchMode::Count, WHY);
+        switches.switch(&switched.without_counter, SwitchMode::Off, WHY);
+        self.own.extend(&followed);
+    }
+
     /// How long it has taken to hook programs that were run. No switch makes it less, so that it counts for the estimate
     /// alone.
     fn exec_time(&self) -> Duration {
@@ -189,7 +228,13 @@ impl<'a> Governor<'a> {
     }
 
     /// What happened since the last look.
-    fn window(&self, tally: &EventTally, used: Duration, counts: &HashMap<FunctionId, u64>) -> Window {
+    fn window(
+        &self,
+        tally: &EventTally,
+        used: Duration,
+        counts: &HashMap<FunctionId, u64>,
+        handlers: &HashSet<FunctionId>,
+    ) -> Window {
         let mut window = Window { cpu_ns: used.as_nanos() as f64, ..Window::default() };
         let without_values = self.programs.switches.without_values();
         // In the order in which those who hook take them.
@@ -206,10 +251,11 @@ impl<'a> Governor<'a> {
             if self.own.contains(&function) || self.unhooking.as_ref().is_some_and(is_over) {
                 continue;
             }
-            if is_switchable(&hooked, function) {
+            if is_switchable(&hooked, function) && !handlers.contains(&function) {
                 window.recorded.push(self.weights.recorded(&hooked, &without_values, function, new));
             } else {
                 window.other_events += new;
+                window.has_scheduler |= is_of_scheduler(&hooked, function);
             }
         }
         drop((numbers, hooked));
@@ -270,6 +316,12 @@ pub(crate) fn advise(
         without_values: names(&decision.without_values),
         functions: names(&decision.count),
     })
+}
+
+/// Whether a runtime's scheduler is followed by a function's calls.
+fn is_of_scheduler(hooked: &HookedPrograms, function: FunctionId) -> bool {
+    let module = hooked.modules.with_id(function.module());
+    module.is_some_and(|module| probes::is_of_scheduler(&module.functions, function.symbol_index() as usize))
 }
 
 /// Whether a function may be counted: it is hooked, and the analysis does not live on it.

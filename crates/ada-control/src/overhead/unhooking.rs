@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ada_event::{FunctionId, ProcessId, RuntimeAddr};
-use ada_patch::Patch;
 use ada_process::procfs::ProcessDir;
 
+use crate::arch::code_stores::are_whole_in_lines;
 use crate::program_id::ProgramId;
 use crate::tracked::Programs;
 
@@ -116,12 +116,15 @@ fn changes(programs: &Programs, processes: &BTreeSet<ProcessId>, functions: &[Fu
             continue;
         }
         let jumps = installer.jumps_of(&module.file, function.symbol_index() as usize);
-        if !jumps.first().is_some_and(|(jump, _)| is_in_a_word(jump)) {
-            continue;
-        }
-        for (number, (jump, original)) in jumps.iter().enumerate().filter(|(_, (jump, _))| is_in_a_word(jump)) {
-            let (address, within) = (jump.at.align_down(8), (jump.at.0 & 7) as usize);
+        for (number, (jump, original)) in jumps.iter().enumerate() {
             let bytes = jump.bytes();
+            let Some(address) = word_of(jump.at, bytes.len(), are_whole_in_lines()) else {
+                if number == 0 {
+                    break;
+                }
+                continue;
+            };
+            let within = (jump.at - address) as usize;
             let word = those.iter().find_map(|pid| {
                 let word = word_at(*pid, address)?;
                 (word[within..][..bytes.len()] == *bytes).then_some(word)
@@ -140,22 +143,33 @@ fn changes(programs: &Programs, processes: &BTreeSet<ProcessId>, functions: &[Fu
     in_turn(changes)
 }
 
-/// Whether a jump can be changed in one write.
-fn is_in_a_word(jump: &Patch) -> bool {
-    (jump.at.0 & 7) as usize + jump.bytes().len() <= 8
+/// The word in which so many bytes can be changed by one store: an aligned one, or one that lies in a line of the caches where that
+/// is enough.
+fn word_of(at: RuntimeAddr, bytes: usize, in_lines: bool) -> Option<RuntimeAddr> {
+    const LINE: u64 = 64;
+    let aligned = at.align_down(8);
+    if (at - aligned) as usize + bytes <= 8 {
+        return Some(aligned);
+    }
+    let last = at.align_down(LINE) + (LINE - 8);
+    let word = at.min(last);
+    (in_lines && (at - word) as usize + bytes <= 8).then_some(word)
 }
 
-/// Two functions can share a word: the second change has to find what the first leaves.
+/// Two functions can share a word, or have words that overlap: a change has to find what those before it leave.
 fn in_turn(mut changes: Vec<Change>) -> Vec<Change> {
-    for number in 0..changes.len() {
-        let (before, rest) = changes.split_at_mut(number);
-        let change = &mut rest[0];
-        let same = |other: &&Change| (other.program, other.address) == (change.program, change.address);
-        if let Some(earlier) = before.iter().rfind(same) {
-            let own = change.old ^ change.new;
-            change.old = earlier.new;
-            change.new = earlier.new ^ own;
+    let mut changed: HashMap<(ProgramId, u64), u8> = HashMap::new();
+    for change in &mut changes {
+        let (mut old, mut new) = (change.old.to_le_bytes(), change.new.to_le_bytes());
+        for (at, (old, new)) in (change.address.0..).zip(old.iter_mut().zip(&mut new)) {
+            let place = (change.program, at);
+            if old != new {
+                changed.insert(place, *new);
+            } else if let Some(byte) = changed.get(&place) {
+                (*old, *new) = (*byte, *byte);
+            }
         }
+        (change.old, change.new) = (u64::from_le_bytes(old), u64::from_le_bytes(new));
     }
     changes
 }
@@ -182,8 +196,23 @@ mod tests {
             let address = RuntimeAddr(address);
             Change { function, is_start: true, program, address, old, new }
         };
-        let changes = in_turn(vec![change(8, 0xaabb, 0x11bb), change(16, 1, 2), change(8, 0xaabb, 0xaa22)]);
+        let changes = in_turn(vec![
+            change(8, 0xaabb, 0x11bb),
+            change(16, 1, 2),
+            change(8, 0xaabb, 0xaa22),
+            change(7, 0xaa_bb77, 0xaa_bb66),
+        ]);
         assert_eq!((changes[2].old, changes[2].new), (0x11bb, 0x1122));
         assert_eq!((changes[1].old, changes[1].new), (1, 2));
+        assert_eq!((changes[3].old, changes[3].new), (0x11_2277, 0x11_2266), "it overlaps both");
+    }
+
+    #[test]
+    fn a_jump_is_changed_by_one_store_that_others_see_whole() {
+        let word = |at, in_lines| word_of(RuntimeAddr(at), 5, in_lines).map(|word| word.0);
+        assert_eq!([0x1000, 0x1003, 0x1033].map(|at| word(at, false)), [Some(0x1000), Some(0x1000), Some(0x1030)]);
+        assert_eq!([0x1004, 0x1037, 0x103b].map(|at| word(at, false)), [None, None, Some(0x1038)]);
+        assert_eq!([0x1004, 0x1037, 0x103b].map(|at| word(at, true)), [Some(0x1004), Some(0x1037), Some(0x1038)]);
+        assert_eq!([0x103c, 0x103f].map(|at| word(at, true)), [None, None], "it lies in two lines");
     }
 }

@@ -1,6 +1,6 @@
 //! The programs that a session traces, and what is known of their processes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -40,6 +40,12 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
+    /// Functions that were seen to handle signals. They are recorded whatever it costs: see [`ada_ring::handler_functions`].
+    pub(crate) fn handlers(&self) -> HashSet<FunctionId> {
+        let numbers = self.numbers.read().expect("nobody panics with the lock");
+        self.switches.pool().control().handlers.iter().map(|number| numbers.get(number)).collect()
+    }
+
     pub(crate) fn new(
         pool_in_target: RuntimeAddr,
         shared: Arc<SharedMemory>,

@@ -6,5 +6,6 @@
 pub(crate) mod breakpoint;
 pub(crate) mod calls;
 pub(crate) mod captured;
+pub(crate) mod code_stores;
 pub(crate) mod platform;
 pub(crate) mod signal_frame;

@@ -41,7 +41,8 @@ pub(crate) fn add_spans(
     }
     losses.extend(unread(&calls));
     losses.sort_unstable_by_key(|loss| loss.from);
-    let lost = all_losses(&losses, options);
+    let lost = all_losses(&losses, options, TraceNanos::MAX);
+    let lost_of_goroutines = all_losses(&losses, options, options.goroutines_until);
     let by_address: HashMap<RuntimeAddr, FunctionId> = traits.addresses().collect();
     let function_at = |address: RuntimeAddr| by_address.get(&address).copied();
     let releases = releases(&calls);
@@ -98,7 +99,7 @@ pub(crate) fn add_spans(
     let blocks = blocks.finish(options, &lost, &mut texts);
     meta.texts = texts.texts;
     (meta.dispatched, meta.queues, meta.groups) = (blocks.blocks, blocks.queues, blocks.groups);
-    if let Some(goroutines) = Goroutines::new(&calls, traits, code, &lost) {
+    if let Some(goroutines) = Goroutines::new(&calls, traits, code, &lost_of_goroutines) {
         add_goroutines(goroutines, &calls, &moments, &all_losses, options, meta);
     }
     blocks.group_waits
@@ -114,7 +115,8 @@ fn add_goroutines(
     meta: &mut Meta,
 ) {
     let (mut losses, mut contexts) = (losses.iter().peekable(), Contexts::default());
-    for moment in moments {
+    let until = options.goroutines_until;
+    for moment in moments.iter().take_while(|moment| moment.time <= until) {
         while let Some(loss) = losses.next_if(|loss| loss.from < moment.time) {
             goroutines.lose(loss, &mut contexts);
         }
@@ -123,7 +125,10 @@ fn add_goroutines(
             goroutines.begin(call, go, &mut contexts);
         }
     }
-    losses.for_each(|loss| goroutines.lose(loss, &mut contexts));
+    losses.filter(|loss| loss.from < until).for_each(|loss| goroutines.lose(loss, &mut contexts));
+    if until < TraceNanos::MAX {
+        goroutines.stop_following(until, &mut contexts);
+    }
     let mut made = goroutines.finish(options);
     made.move_behind(meta.tasks.len(), meta.task_runs.len(), meta.suspensions.len());
     meta.tasks.extend(made.tasks);
@@ -147,10 +152,10 @@ fn unread(calls: &[LogicalCall]) -> impl Iterator<Item = Loss> {
     })
 }
 
-/// When anything may be missing, on whichever thread.
-fn all_losses(losses: &[Loss], options: &ReplayOptions) -> Losses {
+/// When anything may be missing, on whichever thread; everything is from a time on.
+fn all_losses(losses: &[Loss], options: &ReplayOptions, until: TraceNanos) -> Losses {
     let mut stretches: Vec<(TraceNanos, TraceNanos)> = losses.iter().map(|loss| (loss.from, loss.to)).collect();
-    stretches.push((TraceNanos(0), options.let_go_until));
+    stretches.extend([(TraceNanos(0), options.let_go_until), (until, TraceNanos::MAX)]);
     if options.has_drops {
         stretches.push((TraceNanos(0), TraceNanos::MAX));
     }

@@ -321,6 +321,13 @@ impl<'a> Goroutines<'a> {
         }
     }
 
+    /// The scheduler's calls are not recorded from a time on: whatever runs then may go on anywhere.
+    pub(crate) fn stop_following(&mut self, from: TraceNanos, contexts: &mut Contexts) {
+        for thread in ThreadIndex::all(self.threads.len()) {
+            self.lose(&Loss { thread, from, to: TraceNanos::MAX }, contexts);
+        }
+    }
+
     /// Where nobody else has ended the process, `main` has, by returning: what ends the process then cannot be hooked.
     fn end_main(&mut self, options: &ReplayOptions) {
         let is_known = options.end == ProcessEnd::Exited && !options.has_drops && !options.is_cut_short;
@@ -395,6 +402,34 @@ mod tests {
         }
         losses.for_each(|loss| goroutines.lose(loss, &mut contexts));
         goroutines.finish(options)
+    }
+
+    #[test]
+    fn nothing_is_said_of_goroutines_that_are_no_longer_followed() {
+        let calls = [
+            call(GoCall::Create, 0, 5, 2),
+            call(GoCall::Create, 0, 6, 3),
+            call(GoCall::Create, 0, 7, 4),
+            call(GoCall::Execute, 0, 10, 2),
+            call(GoCall::Execute, 1, 11, 3),
+            call(GoCall::Park, 1, 12, 3),
+            call(GoCall::Parked, 1, 13, 0),
+        ];
+        let (traits, code) = (FunctionTraits::default(), CodeMap::default());
+        let lost = Losses::new(vec![(TraceNanos(20), TraceNanos::MAX)]);
+        let mut goroutines = Goroutines::new(&calls, &traits, &code, &lost).expect("a layout");
+        let mut contexts = Contexts::default();
+        for call in &calls {
+            let Role::Go(go) = call.role else { continue };
+            goroutines.begin(call, go, &mut contexts);
+        }
+        goroutines.stop_following(TraceNanos(20), &mut contexts);
+        let made = goroutines.finish(&OPTIONS);
+        // One ran, one waited, and one had not begun.
+        let dropped = Outcome::new(Status::Unmatched, Reason::Dropped);
+        assert!(made.tasks.iter().all(|task| Outcome { is_uncertain: false, ..task.outcome() } == dropped));
+        assert_eq!(made.tasks.iter().map(|task| task.end.0).collect::<Vec<u64>>(), [20, 13, 7]);
+        assert!(made.suspensions.iter().all(|wait| wait.end.is_some()), "nobody is known to wait until the end");
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub struct ReplayOptions {
     /// Whether the recording was cut short: of each thread there is what was written by then, and nothing says how far
     /// that is behind the others.
     pub is_cut_short: bool,
+    /// Until when the steps of goroutines were recorded, all of them.
+    pub goroutines_until: TraceNanos,
 }
 
 impl ReplayOptions {
@@ -66,5 +68,6 @@ impl ReplayOptions {
         is_imported: false,
         is_cut_short: false,
         is_incomplete: false,
+        goroutines_until: TraceNanos::MAX,
     };
 }

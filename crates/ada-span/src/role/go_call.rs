@@ -79,6 +79,19 @@ impl GoCall {
         })
     }
 
+    /// Whether this is a step of a goroutine's life. Without one of them, the others say what is false.
+    pub const fn is_of_scheduler(self) -> bool {
+        !matches!(
+            self,
+            Self::SystemCall
+                | Self::SystemCallEnd
+                | Self::Main
+                | Self::Panic
+                | Self::Fatal
+                | Self::ProcessExit
+        )
+    }
+
     /// The states in which the runtime has a goroutine that the call is about; it gives up where it finds it in another one.
     pub(crate) const fn statuses(self) -> &'static [u32] {
         const RUNNABLE: u32 = 1;

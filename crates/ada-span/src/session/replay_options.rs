@@ -1,9 +1,11 @@
 //! How a process ended, as its manifest has it.
 
 use ada_event::TraceNanos;
-use ada_format::atf::{Drops, Process};
+use ada_format::atf::{Drops, Manifest, Process};
 
+use crate::function_traits::FunctionTraits;
 use crate::replay::{ProcessEnd, ReplayOptions};
+use crate::role::Role;
 
 /// Whether a signal is one by which people and systems ask programs to end: SIGHUP, SIGINT, SIGTERM. Nothing is wrong with
 /// a program that does.
@@ -12,7 +14,7 @@ pub fn asks_to_end(signal: i32) -> bool {
 }
 
 /// How the process ended, and what was lost.
-pub fn replay_options(process: &Process, timeout_ns: u64) -> ReplayOptions {
+pub fn replay_options(process: &Process, traits: &FunctionTraits, timeout_ns: u64) -> ReplayOptions {
     let manifest = process.manifest.as_ref();
     let exit = manifest.and_then(|manifest| manifest.exit.as_ref());
     let crash = manifest.and_then(|manifest| manifest.crashes.iter().map(|crash| crash.time_ns).max());
@@ -44,8 +46,16 @@ pub fn replay_options(process: &Process, timeout_ns: u64) -> ReplayOptions {
         is_attached: manifest.is_some_and(|it| it.attached),
         is_incomplete: manifest.is_some_and(|it| it.extra.contains_key("incomplete")),
         is_cut_short: end == ProcessEnd::Alive && manifest.is_some_and(|it| it.finished == Some(false)),
+        goroutines_until: manifest.map_or(TraceNanos::MAX, |it| goroutines_until(it, traits)),
         is_imported: manifest.is_some_and(|it| it.extra.contains_key("imported_from")),
     }
+}
+
+/// When the first of the scheduler's functions was no longer recorded.
+fn goroutines_until(manifest: &Manifest, traits: &FunctionTraits) -> TraceNanos {
+    let is_step = |role: Role| matches!(role, Role::Go(call) if call.is_of_scheduler());
+    let switched = manifest.switches.iter().filter(|it| is_step(traits.get(it.function_id).role));
+    switched.map(|it| it.from_ns).min().unwrap_or(TraceNanos::MAX)
 }
 
 /// Whether drops can have made holes that the manifest lists no gap for.

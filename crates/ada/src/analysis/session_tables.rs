@@ -86,7 +86,7 @@ fn build(
     unfinished: &Path,
 ) -> Result<Tables, SpanError> {
     let traits = function_traits(process, beside);
-    let options = replay_options(process, timeout_ns);
+    let options = replay_options(process, &traits, timeout_ns);
     let made = analyze(&ProcessTrace(process), &traits, &options, folder.key(), unfinished, &|events| {
         progress.advance(events);
     });

@@ -54,6 +54,10 @@ impl Handler for FilterHandler<'_> {
             );
             return Some(Answer::Refused { reason });
         }
+        let handlers = self.programs.handlers();
+        if !matches!(mode, SwitchMode::Full | SwitchMode::WithoutValues) {
+            functions.retain(|function| !handlers.contains(function));
+        }
         let matched = functions.len();
         if matches!(request, Request::Filter { mode: SwitchMode::Full, .. }) {
             // These are recorded, and nobody has asked for their values.

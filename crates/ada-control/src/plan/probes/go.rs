@@ -48,6 +48,17 @@ pub(super) const PROBES: &[Probe] = &[
     call_only("runtime.fatal", &TEXT),
 ];
 
+/// Of these, all that are part of each goroutine's life.
+pub(super) const SCHEDULER: &[&str] = &[
+    "runtime.newproc1",
+    "runtime.execute",
+    "runtime.gopark",
+    "runtime.ready",
+    "runtime.coroswitch",
+    "runtime.coroexit",
+    "runtime.goexit0",
+];
+
 /// Calls by which the scheduler leaves a goroutine. Nothing is read there, but without them one would seem to run on.
 pub(super) const TELLING: &[&str] = &[
     "runtime.park_m",

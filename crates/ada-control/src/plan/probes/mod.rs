@@ -163,6 +163,12 @@ pub(crate) fn is_vital(functions: &FunctionTable, index: usize) -> bool {
     functions.names(index).any(|name| number_of_name(name).is_some() || go::TELLING.contains(&name))
 }
 
+/// Whether a function is one of those by which a runtime's scheduler is followed: its calls lead from one stack to another all the
+/// time, and all of them are needed, or none.
+pub(crate) fn is_of_scheduler(functions: &FunctionTable, index: usize) -> bool {
+    functions.names(index).any(|name| go::SCHEDULER.contains(&name) || go::TELLING.contains(&name))
+}
+
 /// The probe of a function that does this to a futex, and has no name; and what it is called instead.
 pub(crate) fn of_futex_call(call: FutexCall) -> (Option<u32>, &'static str) {
     let name = waits::row_of(call);
