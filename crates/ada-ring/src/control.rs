@@ -5,9 +5,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::chunk::{CHUNK_SIZE, MAX_CHUNKS};
 use crate::code_edits::CodeEdits;
-use crate::handler_functions::HandlerFunctions;
 use crate::counters;
 use crate::crash::CrashSlots;
+use crate::handler_functions::HandlerFunctions;
 use crate::marks::Marks;
 use crate::probe::{MAX_PROBES, Probe};
 

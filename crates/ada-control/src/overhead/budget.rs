@@ -298,6 +298,29 @@ mod tests {
     }
 
     #[test]
+    fn a_scheduler_is_let_go_of_if_it_is_dearer_than_the_budget_and_hooks_bear_what_they_bring_about() {
+        // 100 ms of work. The agent takes 20, for 10,000 steps of a scheduler and what is counted or recorded between them.
+        let window = Window {
+            cpu_ns: 1.2e8,
+            agent_ns: 2e7,
+            other_events: 10_000,
+            has_scheduler: true,
+            recorded: recorded(&[(1, 2_000)]),
+            counted: functions(&[(2, 10_000), (3, 0)]),
+            ..Window::default()
+        };
+        let decision = window.decide(COSTS, 0.1);
+        assert!(decision.scheduler_is_too_dear);
+        assert_eq!((decision.count, decision.unhook), (vec![FunctionId(1)], vec![FunctionId(2)]));
+        // Once it is not followed, little is left to hear of.
+        let later = Window { agent_ns: 6e6, other_events: 0, counted: functions(&[(2, 3_000)]), ..window.clone() };
+        assert_eq!(later.decide(COSTS, 0.1), Decision::default());
+        // Without one, the agent has come for something else.
+        let other = Window { has_scheduler: false, ..window };
+        assert!(!other.decide(COSTS, 0.1).scheduler_is_too_dear);
+    }
+
+    #[test]
     fn the_hottest_are_counted_until_the_rest_fits() {
         // 1 ms of work, and 1,000 + 1,000,000 + 100,000 events of 25 ns.
         let window = Window {

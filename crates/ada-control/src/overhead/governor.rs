@@ -65,6 +65,8 @@ pub(crate) struct Governor<'a> {
     /// A runtime's scheduler was seen at work.
     has_scheduler: bool,
     looks_with_dear_scheduler: u32,
+    /// The functions of a scheduler that is no longer followed.
+    let_go: HashSet<FunctionId>,
     /// Time in hooks and of the program itself, since it has settled.
     settled: (f64, f64),
     settled_exec_time: Duration,
@@ -121,6 +123,7 @@ impl<'a> Governor<'a> {
             looks_with_room: 0,
             has_scheduler: false,
             looks_with_dear_scheduler: 0,
+            let_go: HashSet::new(),
             settled: (0.0, 0.0),
             settled_exec_time: Duration::ZERO,
             over_budget: Duration::ZERO,
@@ -150,7 +153,8 @@ impl<'a> Governor<'a> {
         let counted: Vec<FunctionId> = self.own.extract_if(|function| handlers.contains(function)).collect();
         self.programs.switches.switch(&counted, SwitchMode::Full, WHY);
         let agent_ns = self.agent.so_far();
-        let window = Window { agent_ns: agent_ns - self.seen_agent_ns, ..self.window(&tally, used, &counts, &handlers) };
+        let window =
+            Window { agent_ns: agent_ns - self.seen_agent_ns, ..self.window(&tally, used, &counts, &handlers) };
         self.seen_agent_ns = agent_ns;
         self.has_scheduler |= window.has_scheduler;
         let window = Window { has_scheduler: self.has_scheduler, ..window };
@@ -164,7 +168,8 @@ impl<'a> Governor<'a> {
         if window.overhead(self.costs) > CLEARLY_OVER * self.max_overhead {
             self.over_budget += used;
         }
-        let decision = window.decide(self.costs, self.max_overhead);
+        let mut decision = window.decide(self.costs, self.max_overhead);
+        decision.record.retain(|function| !self.let_go.contains(function));
         let switches = &self.programs.switches;
         if !decision.without_values.is_empty() {
             switches.switch(&decision.without_values, SwitchMode::WithoutValues, WHY);
@@ -184,7 +189,7 @@ impl<'a> Governor<'a> {
         }
         if self.unhooking.is_some() && decision.scheduler_is_too_dear {
             self.looks_with_dear_scheduler += 1;
-            if self.looks_with_dear_scheduler == PATIENCE_WITH_SCHEDULER {
+            if self.looks_with_dear_scheduler >= PATIENCE_WITH_SCHEDULER && self.let_go.is_empty() {
                 self.stop_following();
             }
         } else {
@@ -219,6 +224,7 @@ impl<'a> Governor<'a> {
         let switched = switches.switch(&followed, SwitchMode::Count, WHY);
         switches.switch(&switched.without_counter, SwitchMode::Off, WHY);
         self.own.extend(&followed);
+        self.let_go.extend(followed);
     }
 
     /// How long it has taken to hook programs that were run. No switch makes it less, so that it counts for the estimate

@@ -43,7 +43,8 @@ pub fn caveats(trace: &Trace) -> Vec<String> {
         for limit in &manifest.limits {
             say(limit.as_str().map_or_else(|| limit.to_string(), str::to_owned));
         }
-        trace.unknown_goroutines(process).into_iter().for_each(&mut say);
+        let of_goroutines = [trace.unknown_goroutines(process), trace.unfollowed_goroutines(process)];
+        of_goroutines.into_iter().flatten().for_each(&mut say);
     }
     for session in trace.sessions() {
         all.extend(session.session.findings().iter().take(3).map(|it| format!("damage: {it}")));

@@ -1,5 +1,6 @@
-//! Goroutines that cannot be told apart.
+//! Goroutines that cannot be told apart, or are not followed any more.
 
+use ada_span::Role;
 use ada_span::task::TaskRuntime;
 
 use super::{Trace, TraceProcess};
@@ -22,5 +23,18 @@ impl Trace {
                 version.unwrap_or("an unknown one")
             )
         })
+    }
+    /// Says so where the steps of goroutines are not recorded from some time on.
+    pub fn unfollowed_goroutines(&self, process: &TraceProcess) -> Option<String> {
+        let manifest = self.manifest(process)?;
+        let is_step = |name: &str| matches!(Role::of(name), Role::Go(call) if call.is_of_scheduler());
+        let switched = manifest.switches.iter().filter(|it| process.names.raw(it.function_id).is_some_and(is_step));
+        let first = switched.min_by_key(|it| it.from_ns)?;
+        Some(format!(
+            "Go: goroutines were followed for {:.1} s; from then on their scheduler was not recorded ({}), and nothing is known of \
+             what ran, waited or ended later",
+            first.from_ns.since(manifest.time_start_ns) as f64 / 1e9,
+            first.why
+        ))
     }
 }

@@ -83,12 +83,7 @@ impl GoCall {
     pub const fn is_of_scheduler(self) -> bool {
         !matches!(
             self,
-            Self::SystemCall
-                | Self::SystemCallEnd
-                | Self::Main
-                | Self::Panic
-                | Self::Fatal
-                | Self::ProcessExit
+            Self::SystemCall | Self::SystemCallEnd | Self::Main | Self::Panic | Self::Fatal | Self::ProcessExit
         )
     }
 

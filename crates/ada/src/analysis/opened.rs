@@ -139,7 +139,9 @@ impl OpenedSession {
         let limits = manifests.flat_map(|manifest| &manifest.limits).filter_map(|limit| limit.as_str());
         const RUNTIMES: [&str; 3] = ["Swift concurrency: ", "Grand Central Dispatch: ", "Go: "];
         let told = limits.filter(|it| RUNTIMES.iter().any(|runtime| it.starts_with(runtime))).map(str::to_owned);
-        told.chain(self.processes().iter().filter_map(|process| self.unknown_goroutines(process)))
+        told.chain(self.processes().iter().flat_map(|process| {
+            [self.unknown_goroutines(process), self.unfollowed_goroutines(process)].into_iter().flatten()
+        }))
     }
 
     /// The line of the function that has the instruction before an address, whatever was inlined there.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ada_control::{Governed, HookedExecs, StoodStill, SwitchedFunction, TraceReport};
+use ada_span::Role;
 
 use crate::exit::say;
 
@@ -112,6 +113,18 @@ fn switched(functions: &[SwitchedFunction]) {
             "ada: of these, {unhooked} took more than the budget even to be counted, and were left alone from then on: {} \
              (--exact-counts counts on)\n",
             some(names)
+        ));
+    }
+    unfollowed(functions);
+}
+
+/// Says so where goroutines are not followed to the end.
+fn unfollowed(functions: &[SwitchedFunction]) {
+    let is_step = |name: &str| matches!(Role::of(name), Role::Go(call) if call.is_of_scheduler());
+    if functions.iter().any(|function| is_step(&function.name)) {
+        say(format_args!(
+            "ada: goroutines are told of up to a time only: to follow Go's scheduler took more than the budget by itself \
+             (a larger --max-overhead follows them for longer)\n"
         ));
     }
 }

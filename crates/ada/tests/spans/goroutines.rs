@@ -257,17 +257,18 @@ fn what_ended_the_process_is_said_in_the_words_of_the_runtime() {
     }
 }
 
-/// Traces a program all of whose own goroutines end, with options that lose events: none of them is said to wait.
-fn check_losses(options: &[&str]) {
+/// Traces a program all of whose own goroutines end, with options that lose events: none of them is said to wait. The summary has
+/// one of these words for it.
+fn check_losses(go: &Path, (source, argument): (&str, &str), options: &[&str], words: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
-    let program = build(Path::new("go"), "known_calls.go", &[], &folder);
+    let program = build(go, source, &[], &folder);
     let sessions = tempfile::tempdir().unwrap();
     let mut command = run::command();
-    command.args(["trace", "--output"]).arg(sessions.path()).args(options).arg("--").arg(&program).arg("10000");
+    command.args(["trace", "--output"]).arg(sessions.path()).args(options).arg("--").arg(&program).arg(argument);
     let output = run::bounded(command, b"");
     let said = run::text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("were let go") || said.contains("records lost"), "{options:?}: something is missing: {said}");
+    assert!(words.iter().any(|words| said.contains(words)), "{options:?}: something is missing: {said}");
     let session = TracedProgram::from_folder(sessions, "program");
     let tasks = session.json("tasks", &["--runtime", "go", "--all", "--limit", "0"])["tasks"].clone();
     let tasks = tasks.as_array().expect("a list");
@@ -291,8 +292,20 @@ fn check_losses(options: &[&str]) {
 
 #[test]
 fn goroutines_that_ended_among_lost_events_do_not_wait() {
-    check_losses(&["--ring", "8M"]);
-    check_losses(&["--on-full", "drop", "--ring-memory", "1M"]);
+    let check = |options| {
+        check_losses(Path::new("go"), ("known_calls.go", "10000"), options, &["were let go", "records lost"]);
+    };
+    check(&["--ring", "8M"]);
+    check(&["--on-full", "drop", "--ring-memory", "1M"]);
+}
+
+/// To follow a scheduler that does nothing else takes more than any budget. Its story ends, and what is told of it stays true.
+#[test]
+fn a_scheduler_that_is_dearer_than_the_budget_is_no_longer_followed() {
+    for go in compilers() {
+        let words = "Go's scheduler took more than the budget by itself";
+        check_losses(&go, ("busy_scheduler.go", "6000"), &["--max-overhead", "5%"], &[words]);
+    }
 }
 
 #[test]
