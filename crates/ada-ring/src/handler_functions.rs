@@ -42,7 +42,7 @@ mod tests {
     fn each_function_is_noted_once_as_long_as_there_is_room() {
         // SAFETY: zeroes are valid in all fields.
         let functions = unsafe { Box::<HandlerFunctions>::new_zeroed().assume_init() };
-        [7, 0, 7, 9].map(|function| functions.add(function));
+        [7, 0, 7, 9].into_iter().for_each(|function| functions.add(function));
         assert_eq!(functions.iter().collect::<Vec<u32>>(), [7, 0, 9]);
         (0..2 * MOST as u32).for_each(|function| functions.add(function));
         assert_eq!(functions.iter().count(), MOST);
