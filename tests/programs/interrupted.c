@@ -9,7 +9,9 @@
 #include <sys/time.h>
 #include <ucontext.h>
 
-enum { SAMPLES = 3000 };
+#ifndef SAMPLES
+#define SAMPLES 3000
+#endif
 
 asm(".text\n"
     ".globl spin, spin_again, spin_end, plain, saves, goes_on, relayed, relayed_end, padding_end, injected\n"

@@ -100,6 +100,13 @@ fn handlers_see_the_registers_that_the_program_has() {
     }
 }
 
+/// The same while a budget has the hottest functions counted, and then left alone: the handler is one of them.
+#[test]
+fn handlers_are_not_left_out_for_a_budget() {
+    let program = Program::new("interrupted.c").flags(&["-O1", "-DSAMPLES=30000"]);
+    Tracing::new(&program).option(&["--max-overhead", "5%"]).argument("injects").check_output();
+}
+
 /// What a handler changes does not make calls of what it interrupts.
 #[test]
 fn calls_are_recorded_once_though_their_registers_change_meanwhile() {
