@@ -123,7 +123,8 @@ pub fn analyze(
 
 /// Whether threads have waited for locks. Without that nobody asks who has which.
 fn has_contention(source: &dyn ProcessSource, threads: &[ThreadInfo], traits: &FunctionTraits) -> bool {
-    let has_any = !traits.modules_with(Role::Sync(SyncCall::FutexWait)).is_empty();
+    let shows = [SyncCall::FutexWait, SyncCall::Lock];
+    let has_any = shows.into_iter().any(|call| !traits.modules_with(Role::Sync(call)).is_empty());
     let details = || ThreadIndex::all(threads.len()).filter_map(|thread| source.details(thread));
     has_any && wait::has_contention(details(), traits)
 }
