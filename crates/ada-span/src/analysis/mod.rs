@@ -103,10 +103,12 @@ pub fn analyze(
     meta.pthreads = pthread::correlate(&lives, &creations, &thread_calls, options, knows_teardown(traits));
     remove_starts(&mut meta);
     let ids: Vec<ThreadId> = meta.threads.iter().map(|thread| thread.id).collect();
+    let last_times: Vec<_> = meta.threads.iter().map(|thread| thread.facts.last_time).collect();
     let sees_unlocks = sees_unlocks(traits, options);
     let shared_memory = source.shared_memory();
     let known = wait::Known {
         ids: &ids,
+        last_times: &last_times,
         threads: &meta.pthreads,
         losses: &losses,
         sees_unlocks,

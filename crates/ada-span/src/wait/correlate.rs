@@ -66,7 +66,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let waking = Waking::of(&calls, known.ids);
     let wakes = calls.iter().filter_map(|call| waking.wake_of(call));
     let mut shared = SharedCalls::of_wakes(wakes, &looks);
-    let deaths = deaths(&steps, &calls, known.threads);
+    let deaths = deaths(&steps, &calls, known);
     shared.deaths = deaths.iter().filter(|(object, _)| looks.is_shared(*object)).map(SharedWake::of).collect();
     if looks.has_shared() && has_steps {
         shared.locks = locks_at_end(&steps, known);

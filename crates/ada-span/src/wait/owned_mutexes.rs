@@ -1,13 +1,16 @@
 //! Mutexes whose lock word is their owner's id, over the time of a process.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 
 use super::call::{LockStep, ObservedCall, Step};
 use super::owner_word::OwnerWord;
+use super::parties::Known;
 use super::wakes::Wake;
 use crate::pthread::{PthreadSpan, ThreadEnd};
+use crate::replay::ProcessEnd;
 use crate::role::SyncCall;
 use crate::thread_index::ThreadIndex;
 
@@ -42,28 +45,57 @@ pub(super) fn doubt_refused(steps: &mut HashMap<ThreadIndex, Vec<LockStep>>, cal
 pub(super) fn deaths(
     steps: &HashMap<ThreadIndex, Vec<LockStep>>,
     calls: &[ObservedCall],
-    threads: &[PthreadSpan],
+    known: &Known<'_>,
 ) -> Vec<(u64, Wake)> {
     let is_robust = |call: &&ObservedCall| OwnerWord::of(&call.words).is_some_and(OwnerWord::is_robust);
     let robust: HashSet<u64> = calls.iter().filter(is_robust).map(|call| call.arguments[0]).collect();
-    let mut starts: HashMap<ThreadIndex, Vec<TraceNanos>> = HashMap::new();
-    threads.iter().for_each(|life| starts.entry(life.thread).or_default().push(life.start));
+    if robust.is_empty() {
+        return Vec::new();
+    }
+    let mut lives: HashMap<ThreadIndex, Vec<&PthreadSpan>> = HashMap::new();
+    known.threads.iter().for_each(|life| lives.entry(life.thread).or_default().push(life));
     let mut found = Vec::new();
-    for life in threads.iter().filter(|life| !robust.is_empty() && life.end_how() != ThreadEnd::Alive) {
-        let Some(steps) = steps.get(&life.thread) else { continue };
-        // An id may be used again. What lets go of locks when a thread ends comes after its routine.
-        let next = starts[&life.thread].iter().filter(|start| **start > life.start).min();
-        let of_life =
-            steps.iter().filter(|step| step.start >= life.start && next.is_none_or(|next| step.start < *next));
-        let mut last: HashMap<u64, &LockStep> = HashMap::new();
-        for step in of_life.filter(|step| robust.contains(&step.object) && !step.is_read_write) {
-            last.insert(step.object, step);
-        }
-        for (object, step) in last.into_iter().filter(|(_, step)| step.what != Step::LetGo) {
-            let seq = life.routine_seq.unwrap_or(step.seq);
-            let room = u64::from(step.what == Step::Taken);
-            found.push((object, Wake { thread: life.thread, seq, start: life.end, end: life.end, room }));
+    for (thread, steps) in steps {
+        let ends = match lives.get(thread) {
+            Some(lives) => lives.iter().filter_map(|life| End::of_life(life, lives)).collect(),
+            None => End::of_process(*thread, known).into_iter().collect::<Vec<_>>(),
+        };
+        for end in ends {
+            let of_life = steps.iter().filter(|step| end.steps.contains(&step.start) && !step.is_read_write);
+            let mut last: HashMap<u64, &LockStep> = HashMap::new();
+            for step in of_life.filter(|step| robust.contains(&step.object)) {
+                last.insert(step.object, step);
+            }
+            for (object, step) in last.into_iter().filter(|(_, step)| step.what != Step::LetGo) {
+                let (seq, room) = (end.routine.unwrap_or(step.seq), u64::from(step.what == Step::Taken));
+                found.push((object, Wake { thread: *thread, seq, start: end.time, end: end.time, room }));
+            }
         }
     }
     found
+}
+
+/// The end of a thread.
+struct End {
+    time: TraceNanos,
+    routine: Option<EventSeq>,
+    /// When it did what it did. What lets go of locks as a thread ends comes after its routine.
+    steps: Range<TraceNanos>,
+}
+
+impl End {
+    /// An id may be used again: `lives` are all that had it.
+    fn of_life(life: &PthreadSpan, lives: &[&PthreadSpan]) -> Option<Self> {
+        let next = lives.iter().map(|it| it.start).filter(|start| *start > life.start).min();
+        let steps = life.start..next.unwrap_or(TraceNanos::MAX);
+        let has_ended = life.end_how() != ThreadEnd::Alive;
+        has_ended.then_some(Self { time: life.end, routine: life.routine_seq, steps })
+    }
+
+    /// That of a process's first thread, which nobody made.
+    fn of_process(thread: ThreadIndex, known: &Known<'_>) -> Option<Self> {
+        let time = known.last_times.get(thread.as_usize()).copied()?;
+        let has_ended = known.options.end != ProcessEnd::Alive;
+        has_ended.then_some(Self { time, routine: None, steps: TraceNanos(0)..TraceNanos::MAX })
+    }
 }

@@ -57,9 +57,10 @@ impl OwnerWord {
         self.kind & INHERITS != 0
     }
 
-    /// Whether a thread that asks for it has to wait.
+    /// Whether a thread that asks for it has to wait; one that has it already, for ever.
     pub(super) fn makes_wait(self, thread: ThreadId) -> bool {
-        self.owner != 0 && self.owner != thread.0
+        let may_ask_again = matches!(self.kind & TYPE, RECURSIVE | CHECKS_ERRORS);
+        self.owner != 0 && !(self.owner == thread.0 && may_ask_again)
     }
 
     /// Whether a thread's call that is to let go of it does.
@@ -97,9 +98,8 @@ mod tests {
         let owners = [4711, 0x8000_0000 | 4711, 0x4000_0000, 0].map(|lock| word(lock, 1, 0, ROBUST).unwrap().owner());
         assert_eq!(owners, [Some(ONE), Some(ONE), None, None]);
         assert!(word(4711, 1, 0, INHERITS).unwrap().makes_wait(OTHER));
-        assert!(
-            !word(4711, 1, 0, INHERITS).unwrap().makes_wait(ONE) && !word(0, 0, 0, ROBUST).unwrap().makes_wait(ONE)
-        );
+        assert!(word(4711, 1, 0, ROBUST).unwrap().makes_wait(ONE) && !word(0, 0, 0, ROBUST).unwrap().makes_wait(ONE));
+        assert!([RECURSIVE, CHECKS_ERRORS].iter().all(|of| !word(4711, 1, 0, ROBUST | of).unwrap().makes_wait(ONE)));
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(crate) const RECENT: u64 = 200_000_000;
 pub(crate) struct Known<'a> {
     /// The operating system's ids of the threads.
     pub(crate) ids: &'a [ThreadId],
+    /// The times of their last events.
+    pub(crate) last_times: &'a [TraceNanos],
     pub(crate) threads: &'a [PthreadSpan],
     pub(crate) losses: &'a [Loss],
     /// Whether every lock that is let go of is recorded.

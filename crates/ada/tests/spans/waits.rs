@@ -77,7 +77,7 @@ fn deadlocks_of_one_two_and_three_are_named_in_full() {
 /// Nothing but the call that takes them shows that these are waited for.
 #[test]
 fn deadlocks_of_robust_mutexes_are_named_in_full() {
-    check_circle(&threaded("wait_circle.c").flags(&["-DROBUST"]), 2, None);
+    [1, 2].into_iter().for_each(|count| check_circle(&threaded("wait_circle.c").flags(&["-DROBUST"]), count, None));
 }
 
 /// Most machines have no names for the functions of the C library that wait.
@@ -237,6 +237,12 @@ fn mutexes_whose_word_is_their_owners_id_have_holders_and_wakers_too() {
 #[test]
 fn the_end_of_a_robust_mutexs_owner_ends_the_wait_for_it() {
     check_deaths(&["12"]);
+}
+
+/// The same of processes that share the mutex.
+#[test]
+fn the_end_of_the_process_that_has_a_robust_mutex_ends_the_wait_for_it() {
+    check_deaths(&["4", "processes"]);
 }
 
 fn check_deaths(arguments: &[&str]) {
