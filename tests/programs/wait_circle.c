@@ -1,5 +1,5 @@
 /* So many threads as the argument says take a lock each, then want the next one's, until an alarm ends the program. Each
-   prints its id, the lock that it holds, and the one that it wants. */
+   prints its id, the lock that it holds, and the one that it wants. With ROBUST given to the compiler, the locks tell who has died with them. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -39,8 +39,13 @@ int main(int words, char **word)
     pthread_t threads[MOST];
     count = words > 1 ? atoi(word[1]) : 2;
     pthread_barrier_init(&all, 0, count);
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+#ifdef ROBUST
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+#endif
     for (int at = 0; at < count; at++)
-        pthread_mutex_init(&locks[at], 0);
+        pthread_mutex_init(&locks[at], &attributes);
     alarm(1);
     for (int at = 0; at < count; at++)
         pthread_create(&threads[at], 0, philosopher, (void *)(long)at);

@@ -158,7 +158,7 @@ impl Arena {
     ) -> Result<HookSite, SkipReason> {
         let kind = match probe {
             None => plan.kind,
-            Some(Probed { guard: Some(guard), .. }) => plan.kind.guarded(guard),
+            Some(Probed { guard: Some(guard), part, .. }) => plan.kind.guarded(guard, part),
             Some(Probed { part, .. }) => plan.kind.probed(part),
         };
         let before = (self.front.len(), self.recorders.len());
@@ -411,7 +411,10 @@ mod tests {
             let detail = owner_by_word.then_some(DetailShape { window: 128, vectors: true });
             let template = StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail }).unwrap();
             let (counter, recorder) = (template.counter.code.len(), template.recorder.code.len());
-            let has_both = matches!(kind, StubKind::GuardedFull | StubKind::NumberedFull | StubKind::SeldomRegisters);
+            let has_both = matches!(
+                kind,
+                StubKind::GuardedFull | StubKind::GuardedWords | StubKind::NumberedFull | StubKind::SeldomRegisters
+            );
             let more = if has_both { GUARDED_BYTES } else { 0 };
             let most = RECORDER_BYTES + more;
             assert!(counter <= COUNTER_BYTES && recorder <= most, "{kind:?}: {counter} and {recorder} bytes");

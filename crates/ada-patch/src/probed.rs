@@ -9,7 +9,7 @@ pub struct Probed {
     pub number: u32,
     /// Without one it always is.
     pub guard: Option<Guard>,
-    /// What the agent is called for, where there is no guard.
+    /// What the agent is called for. Where a guard compares words, it is for none of them, and the stub keeps registers or words.
     pub part: AgentPart,
 }
 
@@ -87,7 +87,7 @@ pub const WORDS_BEHIND: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
     /// The probe is of interest only if one of two half words behind the first argument is another one, as far as these bits go,
-    /// and then the registers of the call are kept. The function is about to read them too.
+    /// and then the registers of the call are kept, with the words behind the first argument where the part says so. The function is about to read them too.
     Unlike {
         /// Where the half words are.
         offsets: [u32; 2],

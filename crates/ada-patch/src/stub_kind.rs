@@ -31,6 +31,8 @@ pub enum StubKind {
     WordsCall,
     /// As `RegistersCall` if the probe's guard says that it is of interest, else as `Full`.
     GuardedFull,
+    /// The same as `WordsCall`.
+    GuardedWords,
     /// As `RegistersFull` if the first argument is the one that the guard names, else as `ProbedFull`.
     NumberedFull,
     /// As `ProbedFull`, for a probe that reads memory at the call only: the exit keeps the registers of the return.
@@ -44,7 +46,7 @@ pub enum StubKind {
 }
 
 impl StubKind {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Full,
         Self::EntryOnly,
         Self::LongJump,
@@ -57,6 +59,7 @@ impl StubKind {
         Self::RegistersCall,
         Self::WordsCall,
         Self::GuardedFull,
+        Self::GuardedWords,
         Self::NumberedFull,
         Self::ReadsAtCall,
         Self::RegistersFull,
@@ -81,16 +84,17 @@ impl StubKind {
     }
 
     /// The same where a guard says when the probe is of interest.
-    pub(crate) const fn guarded(self, guard: Guard) -> Self {
-        match (self, guard) {
-            (Self::Full, Guard::Unlike { .. }) => Self::GuardedFull,
-            (Self::Full, Guard::FirstArgument(_)) => Self::NumberedFull,
-            (other, _) => other.probed(AgentPart::CallOnly),
+    pub(crate) const fn guarded(self, guard: Guard, part: AgentPart) -> Self {
+        match (self, guard, part) {
+            (Self::Full, Guard::Unlike { .. }, AgentPart::CallWords) => Self::GuardedWords,
+            (Self::Full, Guard::Unlike { .. }, _) => Self::GuardedFull,
+            (Self::Full, Guard::FirstArgument(_), _) => Self::NumberedFull,
+            (other, ..) => other.probed(AgentPart::CallOnly),
         }
     }
 
     pub(crate) const fn catches_return(self) -> bool {
-        matches!(self, Self::Full | Self::GuardedFull | Self::NumberedFull)
+        matches!(self, Self::Full | Self::GuardedFull | Self::GuardedWords | Self::NumberedFull)
             || self.is_probed_at_call()
             || self.is_probed_at_return()
     }

@@ -167,7 +167,8 @@ fn explain_waits(trace: &Trace, number: usize, call: &FrameSpan, answer: &mut Wh
         }
         let object = object_name(process, &sum.longest).map(|object| format!(" {object}")).unwrap_or_default();
         let holder = sum.longest.holder.filter(|_| sum.kind != WaitKind::Join);
-        let held = holder.map(|holder| format!(", which thread {} had", process.thread_id(holder)));
+        let never = if sum.longest.has_died == 1 && sum.longest.waker == holder { " and ended with" } else { "" };
+        let held = holder.map(|holder| format!(", which thread {} had{never}", process.thread_id(holder)));
         let held = held.or_else(|| remote_holder(trace, &sum.longest));
         let place = sum.mostly_held_in(process).map(|name| format!(" (taken in {name})"));
         let held = held.or_else(|| waker(trace, process, &sum, &places).filter(|_| sum.kind != WaitKind::Join));

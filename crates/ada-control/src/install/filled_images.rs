@@ -80,7 +80,7 @@ fn fill(
     let mut sites = Vec::with_capacity(image.plans.len());
     for ((index, plan), originals) in image.plans.iter().zip(&image.originals) {
         let of_runtime = || probes::number_of(&image.functions, *index).or_else(|| captured.probe_by_code(*index));
-        let probe = captured.probed(*index).or_else(|| of_runtime().map(|number| probes::probed(number, is_glibc)));
+        let probe = captured.probed(*index).or_else(|| probes::probed(of_runtime()?, is_glibc));
         match arena.add(&plan.at_bias(image.bias), *index, first_function + *index as u32, probe) {
             Ok(site) => {
                 sites.push(Site { site, originals: *originals, function: *index, is_exit: false, is_shared: false })

@@ -120,7 +120,7 @@ impl Values {
         let is_named = functions.names(index).filter(|name| self.patterns.has_name(name)).count() > 0;
         let known = functions.names(index).find_map(known)?;
         let is_asked_for = is_named || self.patterns.has_name(&known.prototype.name);
-        if probes::number_of(functions, index).is_some() {
+        if probes::leaves_no_values(functions, index) {
             return None;
         }
         let prototype = known.prototype.clone();
@@ -156,7 +156,7 @@ impl Values {
         let is_later = |name: &&str| (self.later_patterns.has_name(name) || are_own_later) && !declared::is_clone(name);
         let is_wanted = |name: &&str| is_asked_for(name) || is_later(name);
         let is_one = |index: usize| {
-            functions.names(index).filter(is_wanted).count() > 0 && probes::number_of(functions, index).is_none()
+            functions.names(index).filter(is_wanted).count() > 0 && !probes::leaves_no_values(functions, index)
         };
         // Patterns know whether they were met, by functions of which nothing else is known too.
         let are_named = !self.patterns.is_empty() || !self.later_patterns.is_empty();

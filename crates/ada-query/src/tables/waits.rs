@@ -59,7 +59,11 @@ impl Described for Waits {
             plain("descriptor", Kind::Integer, "the descriptor that was waited for"),
             plain("waker_pid", Kind::Integer, "the process of who ended the wait"),
             plain("task_id", Kind::Integer, "the task or goroutine that waited"),
-            plain("reason", Kind::Text, "of a task: what its runtime calls it"),
+            plain(
+                "reason",
+                Kind::Text,
+                "of a task: what its runtime calls it; owner died: the thread that had a robust mutex ended, and did not let go of it",
+            ),
             plain(
                 "reader_thread_ids",
                 Kind::Text,

@@ -22,6 +22,7 @@ pub(super) fn resolve(processes: &mut [TraceProcess], first: usize, session: &Se
             let Some(wait) = list.get_mut(it.wait) else { continue };
             (wait.shared_object, wait.doubts) = (Some(it.name as u64), it.doubts.0);
             (wait.waker, wait.wake_seq, wait.wake_time) = (None, None, None);
+            wait.has_died = it.has_died.into();
             if let Some(waker) = it.waker {
                 (wait.wake_seq, wait.wake_time) = (Some(waker.seq), Some(waker.time.min(wait.end)));
                 if waker.process == number {

@@ -75,8 +75,11 @@ pub(crate) fn waker_task(process: &TraceProcess, wait: &WaitSpan) -> Option<u64>
     process.tables.meta().tasks.get(task as usize).map(|task| task.id)
 }
 
-/// What a task's runtime calls the reason of its wait.
+/// What a task's runtime calls the reason of its wait; of a mutex, that the thread which had it has ended.
 pub(crate) fn reason(process: &TraceProcess, wait: &WaitSpan) -> Option<&'static str> {
+    if wait.has_died == 1 {
+        return Some("owner died");
+    }
     suspended(process, wait).map(|(_, suspension)| suspension.kind().word())
 }
 

@@ -103,10 +103,12 @@ pub fn analyze(
     meta.pthreads = pthread::correlate(&lives, &creations, &thread_calls, options, knows_teardown(traits));
     remove_starts(&mut meta);
     let ids: Vec<ThreadId> = meta.threads.iter().map(|thread| thread.id).collect();
+    let last_times: Vec<_> = meta.threads.iter().map(|thread| thread.facts.last_time).collect();
     let sees_unlocks = sees_unlocks(traits, options);
     let shared_memory = source.shared_memory();
     let known = wait::Known {
         ids: &ids,
+        last_times: &last_times,
         threads: &meta.pthreads,
         losses: &losses,
         sees_unlocks,
@@ -123,7 +125,8 @@ pub fn analyze(
 
 /// Whether threads have waited for locks. Without that nobody asks who has which.
 fn has_contention(source: &dyn ProcessSource, threads: &[ThreadInfo], traits: &FunctionTraits) -> bool {
-    let has_any = !traits.modules_with(Role::Sync(SyncCall::FutexWait)).is_empty();
+    let shows = [SyncCall::FutexWait, SyncCall::Lock];
+    let has_any = shows.into_iter().any(|call| !traits.modules_with(Role::Sync(call)).is_empty());
     let details = || ThreadIndex::all(threads.len()).filter_map(|thread| source.details(thread));
     has_any && wait::has_contention(details(), traits)
 }

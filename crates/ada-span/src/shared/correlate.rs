@@ -48,6 +48,8 @@ pub struct SharedFound {
     pub name: usize,
     /// Who ended it.
     pub waker: Option<SharedWaker>,
+    /// Whether that was by its end: it had the lock, and did not let go of it.
+    pub has_died: bool,
     /// Who held it, in another process.
     pub holder: Option<SharedHolder>,
     /// What is not certain.
@@ -112,7 +114,7 @@ pub fn correlate(processes: &[ProcessShared<'_>]) -> SessionShared {
             (names.len() - 1) as u64
         })
     };
-    let mut wakes = Wakes::default();
+    let (mut wakes, mut deaths) = (Wakes::default(), Wakes::default());
     // Calls that may be about anything.
     let mut unknown: Vec<(TraceNanos, TraceNanos)> = Vec::new();
     for (process, (it, memory)) in processes.iter().zip(&memories).enumerate() {
@@ -127,8 +129,14 @@ pub fn correlate(processes: &[ProcessShared<'_>]) -> SessionShared {
             let object = number(place, name, &mut found.names);
             wakes.add(object, Wake { thread, seq: wake.seq, start: wake.start, end: wake.end, room: wake.room });
         }
+        for death in &it.shared.deaths {
+            let Some((place, name)) = memory.place(death.object, death.start) else { continue };
+            let (thread, object) = (global(process, death.thread), number(place, name, &mut found.names));
+            deaths.add(object, Wake { thread, seq: death.seq, start: death.start, end: death.end, room: death.room });
+        }
     }
     wakes.sort();
+    deaths.sort();
     unknown.sort_unstable();
     let are_complete = processes.iter().all(|it| it.is_complete && it.shared.left_out == 0);
     let mut asked: Vec<Asked<'_>> = Vec::new();
@@ -150,9 +158,17 @@ pub fn correlate(processes: &[ProcessShared<'_>]) -> SessionShared {
     asked.sort_by_key(|it| it.shared.woken);
     for it in &asked {
         let doubts = Doubts(it.wait.doubts).without(Doubt::NoWaker).without(Doubt::SeveralWakers);
-        let mut one = SharedFound { wait: it.at, name: it.object as usize, waker: None, holder: None, doubts };
+        let mut one =
+            SharedFound { wait: it.at, name: it.object as usize, waker: None, has_died: false, holder: None, doubts };
         if it.wait.has_ended == 1 && it.shared.has_given_up == 0 {
-            let woken = woken_by(it, global(it.process, it.wait.thread), &mut wakes);
+            let waiter = global(it.process, it.wait.thread);
+            let mut woken = woken_by(it, waiter, &mut wakes);
+            let is_mutex = it.wait.kind() == WaitKind::Mutex;
+            if let Some(by) = woken.filter(|_| is_mutex) {
+                let meanwhile = (it.object, waiter, it.shared.asked, it.wait.end);
+                let (by, has_died) = by.or_died(&deaths, meanwhile);
+                (woken, one.has_died) = (Some(by), has_died);
+            }
             let wake = match woken {
                 None => None,
                 Some(WokenBy::Nobody) => {

@@ -6,6 +6,7 @@ use ada_event::{EventSeq, RuntimeAddr, TraceNanos};
 
 use super::futex::FUTEX;
 use super::once::OnceCalls;
+use super::owner_word::OwnerWord;
 use super::yields::Yields;
 
 use crate::NONE;
@@ -53,6 +54,8 @@ pub(super) struct Outer {
     pub(super) start: TraceNanos,
     /// Its first argument, where that is known.
     pub(super) object: u64,
+    /// What that said, where it is a mutex whose lock word is its owner's id.
+    pub(super) mutex: Option<OwnerWord>,
 }
 
 /// A lock that was taken, or let go of.
@@ -125,7 +128,8 @@ pub(crate) fn has_contention<'d>(
     let mut found = false;
     for details in details {
         details.probed(&mut |function, is_return, _| {
-            found |= !is_return && traits.get(function).role == Role::Sync(SyncCall::FutexWait);
+            let role = traits.get(function).role;
+            found |= !is_return && matches!(role, Role::Sync(SyncCall::FutexWait | SyncCall::Lock));
         });
     }
     found
@@ -197,7 +201,12 @@ impl SyncCalls {
         };
         let first = usize::from(is_by_number);
         let object = argument(first);
-        let outer = Outer { role, seq: opened.seq, start: opened.start, object };
+        let mut words = [NONE; 4];
+        let read = detail.map_or(&[][..], |detail| &detail.words);
+        words.iter_mut().zip(read).for_each(|(word, read)| *word = *read);
+        let is_lock = matches!(role, Role::Sync(SyncCall::Lock | SyncCall::TimedLock));
+        let mutex = if is_lock { OwnerWord::of(&words) } else { None };
+        let outer = Outer { role, seq: opened.seq, start: opened.start, object, mutex };
         let outer = self.open.first().map_or(outer, |open| open.outer);
         // Newer versions of glibc have one such function call the other.
         let is_path = role == Role::Sync(SyncCall::FutexWait);
@@ -206,9 +215,6 @@ impl SyncCalls {
             Role::Sync(SyncCall::Descriptor(_)) => None,
             _ if is_same_wait => None,
             Role::Sync(call) if detail.is_some() || matches!(call, SyncCall::Sleep | SyncCall::Input(_)) => {
-                let mut words = [NONE; 4];
-                let read = detail.map_or(&[][..], |detail| &detail.words);
-                words.iter_mut().zip(read).for_each(|(word, read)| *word = *read);
                 self.calls.push(ObservedCall {
                     thread,
                     outer: self.open.first().map(|open| open.outer),
@@ -312,7 +318,9 @@ impl SyncCalls {
     fn note_steps(&mut self, open: &Open, end: TraceNanos, has_returned: bool) {
         let Some((_, steps)) = self.steps.last_mut().filter(|(_, steps)| steps.len() < MOST_STEPS) else { return };
         let (seq, start) = (open.seq, open.start);
-        let (object, is_shared) = (open.object, open.role == Role::Sync(SyncCall::ReadLock));
+        // A contended path shows it, or the call itself.
+        let object = if open.object == NONE { open.outer.object } else { open.object };
+        let is_shared = open.role == Role::Sync(SyncCall::ReadLock);
         let step = |what, is_read_write| LockStep { seq, start, end, what, is_read_write, is_shared, object };
         match open.role {
             Role::Sync(SyncCall::Lock) if has_returned => steps.push(step(Step::Taken, false)),

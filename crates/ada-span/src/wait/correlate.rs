@@ -10,11 +10,13 @@ use super::holds::{HoldSpan, holds_of};
 use super::left_over::locks_at_end;
 use super::looks::Looks;
 use super::once::OnceCalls;
+use super::owned_mutexes::{deaths, doubt_refused};
 use super::parties::{Known, Parties};
 use super::readers::{Readers, join_reads, show_locks};
-use super::shared_calls::SharedCalls;
+use super::shared_calls::{SharedCalls, SharedWake};
 use super::waiting::{wait_of, woken_times};
-use super::waking::{wake_of, wakes_of};
+use super::wakes::Wakes;
+use super::waking::Waking;
 use super::{WaitKind, WaitSpan};
 use crate::io_calls::IoCalls;
 use crate::pthread::ThreadEnd;
@@ -59,14 +61,19 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     if known.sees_unlocks {
         steps.values_mut().for_each(|steps| show_locks(steps));
     }
+    doubt_refused(&mut steps, &calls, known.ids);
     let looks = Looks::of(known.shared_memory, &io);
-    let wakes = calls.iter().filter_map(wake_of);
+    let waking = Waking::of(&calls, known.ids);
+    let wakes = calls.iter().filter_map(|call| waking.wake_of(call));
     let mut shared = SharedCalls::of_wakes(wakes, &looks);
+    let deaths = deaths(&steps, &calls, known);
+    shared.deaths = deaths.iter().filter(|(object, _)| looks.is_shared(*object)).map(SharedWake::of).collect();
     if looks.has_shared() && has_steps {
         shared.locks = locks_at_end(&steps, known);
     }
-    let (wakes, woken_times) = (wakes_of(&calls), woken_times(&calls));
-    let mut waits: Vec<Found> = calls.iter().filter_map(|call| wait_of(call, &woken_times, &wakes)).collect();
+    let (wakes, woken_times) = (waking.wakes(&calls), woken_times(&calls));
+    let mut waits: Vec<Found> =
+        calls.iter().filter_map(|call| wait_of(call, &woken_times, &wakes, known.ids)).collect();
     join_reads(&mut waits);
     waits.extend(onces.waits().into_iter().chain(yields));
     waits.sort_by_key(|found| (found.wait.start, found.wait.thread, found.wait.seq));
@@ -76,7 +83,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     }
     let left_out = waits.len().saturating_sub(MOST_WAITS);
     waits.truncate(MOST_WAITS);
-    let mut parties = Parties::new(known, &steps, wakes);
+    let mut parties = Parties::new(known, &steps, wakes, Wakes::of(deaths));
     waits.iter_mut().for_each(|found| parties.find_holder(&mut found.wait));
     // A signal wakes one of those that wait: the order in which they went on says which.
     let mut order: Vec<usize> = (0..waits.len()).collect();

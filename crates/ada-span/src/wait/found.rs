@@ -3,6 +3,7 @@
 use ada_event::TraceNanos;
 
 use super::WaitSpan;
+use super::owner_word::OwnerWord;
 use super::shared_calls::SharedWait;
 use crate::NONE;
 use crate::outcome::{Outcome, Reason, Status};
@@ -18,6 +19,8 @@ pub(super) struct Found {
     pub(super) has_given_up: bool,
     /// Of the words of a read-write lock, whether it waits for the lock to be handed from those that read to one that writes, or back.
     pub(super) phase: Option<Phase>,
+    /// Of a mutex whose lock word is its owner's id, what it said.
+    pub(super) mutex: Option<OwnerWord>,
 }
 
 /// What a read-write lock is to be handed over for.

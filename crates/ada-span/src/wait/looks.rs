@@ -65,8 +65,7 @@ impl SharedCalls {
                 found.left_out += 1;
                 continue;
             }
-            let Wake { thread, seq, start, end, room } = wake;
-            found.wakes.push(SharedWake { thread, seq, start, end, room, object });
+            found.wakes.push(SharedWake::of(&(object, wake)));
         }
         found
     }

@@ -11,6 +11,8 @@ mod holds;
 mod left_over;
 mod looks;
 mod once;
+mod owned_mutexes;
+mod owner_word;
 mod parties;
 mod readers;
 mod shared_calls;
@@ -77,8 +79,10 @@ word_struct! {
         pub remote_process: Option<u64>,
         /// The thread.
         pub remote_waker: Option<ThreadIndex>,
-        /// 1 if the lock may hand on the priority of who waits to who has it: its word is the owner's id.
+        /// 1 if the lock hands on the priority of who waits to who has it.
         pub inherits: u64,
+        /// 1 if nobody let go of the lock: the thread that had it ended, which is the waker.
+        pub has_died: u64,
         /// Of a holder in another process, the same.
         pub holder_process: Option<u64>,
         /// The thread.

@@ -244,7 +244,7 @@ impl Asked {
             }
         }
         wait.doubts = doubts.0;
-        Some(Found { asked: self.start, woken: wait.end, has_given_up: false, phase: None, wait })
+        Some(Found { asked: self.start, woken: wait.end, has_given_up: false, phase: None, mutex: None, wait })
     }
 
     /// Whether who did not run it between two times has waited for this one.

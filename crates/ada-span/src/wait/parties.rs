@@ -24,6 +24,8 @@ pub(crate) const RECENT: u64 = 200_000_000;
 pub(crate) struct Known<'a> {
     /// The operating system's ids of the threads.
     pub(crate) ids: &'a [ThreadId],
+    /// The times of their last events.
+    pub(crate) last_times: &'a [TraceNanos],
     pub(crate) threads: &'a [PthreadSpan],
     pub(crate) losses: &'a [Loss],
     /// Whether every lock that is let go of is recorded.
@@ -44,6 +46,8 @@ pub(super) struct Parties<'a> {
     /// How many threads had the same id, one after the other.
     lives: HashMap<ThreadIndex, usize>,
     wakes: Wakes,
+    /// The ends of threads that had robust mutexes.
+    deaths: Wakes,
     /// For what those had read-write locks that let go of them, where that is known.
     unlocks: HashMap<(ThreadIndex, EventSeq), Mode>,
     /// Whether some thread asks for read-write locks for a while only.
@@ -63,7 +67,12 @@ fn lives_of(threads: &[PthreadSpan]) -> HashMap<ThreadIndex, usize> {
 }
 
 impl<'a> Parties<'a> {
-    pub(super) fn new(known: &'a Known<'a>, steps: &'a HashMap<ThreadIndex, Vec<LockStep>>, wakes: Wakes) -> Self {
+    pub(super) fn new(
+        known: &'a Known<'a>,
+        steps: &'a HashMap<ThreadIndex, Vec<LockStep>>,
+        wakes: Wakes,
+        deaths: Wakes,
+    ) -> Self {
         Self {
             known,
             by_id: known.ids.iter().zip(0..).map(|(id, index)| (*id, ThreadIndex(index))).collect(),
@@ -72,6 +81,7 @@ impl<'a> Parties<'a> {
             losses: by_thread(known.losses),
             lives: lives_of(known.threads),
             wakes,
+            deaths,
             unlocks: modes_of_unlocks(steps),
             gives_up: steps.values().flatten().any(|step| step.is_read_write && step.what == Step::Tried),
         }
@@ -144,8 +154,8 @@ impl<'a> Parties<'a> {
     }
 
     pub(super) fn find_waker(&mut self, found: &mut Found) {
-        let Found { wait, asked, woken, has_given_up, phase } = found;
-        let (asked, woken, phase) = (*asked, *woken, *phase);
+        let Found { wait, asked, woken, has_given_up, phase, mutex } = found;
+        let (asked, woken, phase, mutex) = (*asked, *woken, *phase, *mutex);
         let mut doubts = Doubts(wait.doubts);
         if wait.has_ended != 1
             || *has_given_up
@@ -168,9 +178,13 @@ impl<'a> Parties<'a> {
                 }
                 return;
             }
+            WaitKind::Mutex if mutex.is_some() => {
+                let last = self.wakes.last(object, thread, asked, wait.end);
+                let (last, has_died) = last.or_died(&self.deaths, (object, thread, asked, wait.end));
+                wait.has_died = has_died.into();
+                self.doubt_of_others(last, wait)
+            }
             WaitKind::Mutex => match self.wakes.last(object, thread, asked, wait.end) {
-                // The kernel hands these on, and no call says to whom.
-                WokenBy::Nobody if wait.inherits == 1 && self.may_be_handed_on(wait) => WokenBy::Nobody,
                 WokenBy::Nobody => self.released_by_holder(wait),
                 found => found,
             },
@@ -201,18 +215,12 @@ impl<'a> Parties<'a> {
         wait.doubts = doubts.0;
     }
 
-    /// Whether another thread than the holder may have had the lock since the wait began: then it is not the holder who has ended it.
-    fn may_be_handed_on(&self, wait: &WaitSpan) -> bool {
-        let is_it = |step: &LockStep| {
-            let is_of_it = step.object == NONE || step.object == wait.object;
-            !step.is_read_write && step.what != Step::LetGo && is_of_it
-        };
-        let mut others =
-            self.steps.iter().filter(|(thread, _)| **thread != wait.thread && Some(**thread) != wait.holder);
-        others.any(|(_, steps)| {
-            let first = steps.partition_point(|step| step.end < wait.start);
-            steps[first..].iter().take_while(|step| step.start <= wait.end).any(is_it)
-        })
+    /// Doubts that a call was the last one, where not all are known that may have come after it.
+    fn doubt_of_others(&self, woken: WokenBy, wait: &WaitSpan) -> WokenBy {
+        let WokenBy::Call(last) = woken else { return woken };
+        let is_missing = |loss: &Loss| loss.thread != wait.thread && loss.to > last.start && loss.from <= wait.end;
+        let is_sure = self.known.sees_unlocks && !self.known.losses.iter().any(is_missing);
+        if is_sure { WokenBy::Call(last) } else { WokenBy::Perhaps(last) }
     }
 
     /// Whoever was the last to let go of a lock that is to be written: nobody can do so between that and the end of the wait. Of calls

@@ -3,6 +3,7 @@
 use ada_event::{EventSeq, TraceNanos};
 
 use super::at_end::{HeldAtEnd, LastRelease, LocksAtEnd};
+use super::wakes::Wake;
 use crate::bytes::{Decoder, Encoder};
 use crate::thread_index::ThreadIndex;
 use crate::word_struct::word_struct;
@@ -14,7 +15,9 @@ pub struct SharedCalls {
     pub waits: Vec<SharedWait>,
     /// The calls that end others' waits, and those of which it is not known whether others have what they are about.
     pub wakes: Vec<SharedWake>,
-    /// How many of these were not kept, because there were too many.
+    /// The ends of threads that had robust mutexes.
+    pub deaths: Vec<SharedWake>,
+    /// How many wakes were not kept, because there were too many.
     pub left_out: u64,
     /// Who has which lock at the end.
     pub locks: LocksAtEnd,
@@ -49,10 +52,17 @@ word_struct! {
         pub start: TraceNanos,
         /// When it ended.
         pub end: TraceNanos,
-        /// How many waits it can end.
+        /// How many waits it can end; 0 where it may be that it ends none.
         pub room: u64,
         /// The address of what it is about.
         pub object: u64,
+    }
+}
+
+impl SharedWake {
+    pub(super) fn of(&(object, wake): &(u64, Wake)) -> Self {
+        let Wake { thread, seq, start, end, room } = wake;
+        Self { thread, seq, start, end, room, object }
     }
 }
 
@@ -60,6 +70,7 @@ impl SharedCalls {
     pub(crate) fn encode(&self, out: &mut Encoder) {
         out.list(&self.waits, |out, it| it.encode(out));
         out.list(&self.wakes, |out, it| it.encode(out));
+        out.list(&self.deaths, |out, it| it.encode(out));
         out.u64(self.left_out);
         out.u64(self.locks.sees_releases).u64(self.locks.goes_on);
         out.list(&self.locks.releases, |out, it| it.encode(out));
@@ -70,6 +81,7 @@ impl SharedCalls {
         Some(Self {
             waits: from.list(SharedWait::decode)?,
             wakes: from.list(SharedWake::decode)?,
+            deaths: from.list(SharedWake::decode)?,
             left_out: from.u64()?,
             locks: LocksAtEnd {
                 sees_releases: from.u64()?,
@@ -82,7 +94,7 @@ impl SharedCalls {
 
     pub(crate) fn is_consistent(&self, threads: usize) -> bool {
         self.waits.iter().all(|it| it.thread.as_usize() < threads)
-            && self.wakes.iter().all(|it| it.thread.as_usize() < threads)
+            && self.wakes.iter().chain(&self.deaths).all(|it| it.thread.as_usize() < threads)
             && self.locks.releases.iter().all(|it| it.thread.as_usize() < threads)
             && self.locks.held.iter().all(|it| it.thread.as_usize() < threads)
     }

@@ -7,7 +7,8 @@ use ada_event::{EventSeq, ThreadId, TraceNanos};
 use super::call::ObservedCall;
 use super::found::{Found, Phase, has_ended};
 use super::futex::is_wait;
-use super::wakes::Wakes;
+use super::owner_word::OwnerWord;
+use super::wakes::{Wake, Wakes};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
 use crate::role::{IoCall, Role, SyncCall};
@@ -21,18 +22,30 @@ const READ_WRITE_BYTES: u64 = 56;
 /// In such a lock, `__wrphase_futex`: the next writer waits here for readers. Other writers wait behind it, at `__writers_futex`.
 const PHASE: u64 = 8;
 
-/// The wait that a call is.
+/// The wait that a call is. `ids` are those of the threads.
 pub(super) fn wait_of(
     call: &ObservedCall,
     woken_times: &HashMap<(ThreadIndex, EventSeq), TraceNanos>,
     wakes: &Wakes,
+    ids: &[ThreadId],
 ) -> Option<Found> {
     let outer = call.outer;
+    let id = ids.get(call.thread.as_usize()).copied()?;
+    let mut holder = None;
     let mut is_timed = call.call.is_timed() || outer.is_some_and(|outer| is_timed(outer.role));
     let mut woken = call.end;
     let (mut object, mut mutex) = (call.arguments[0], NONE);
     let kind = match call.call {
+        SyncCall::Lock => {
+            let mutex = OwnerWord::of(&call.words)?;
+            if !mutex.makes_wait(id) {
+                holder = Some(ids.get(overtaken_by(call, mutex, wakes)?.as_usize()).copied()?);
+            }
+            WaitKind::Mutex
+        }
         SyncCall::FutexWait => match outer.map(|outer| outer.role) {
+            // The call itself has shown it.
+            Some(Role::Sync(SyncCall::Lock)) if outer.is_some_and(|outer| is_known(outer.mutex, id)) => return None,
             Some(Role::Sync(SyncCall::Lock | SyncCall::TimedLock)) => WaitKind::Mutex,
             Some(Role::Sync(SyncCall::SemaphoreWait | SyncCall::TimedSemaphoreWait)) => WaitKind::Semaphore,
             Some(Role::Sync(SyncCall::ReadLock | SyncCall::WriteLock | SyncCall::TryReadWriteLock)) => {
@@ -83,9 +96,10 @@ pub(super) fn wait_of(
     if call.call == SyncCall::Input(IoCall::Ring) {
         doubts.add(Doubt::UnreadRing);
     }
+    let mutex_word = if kind == WaitKind::Mutex { OwnerWord::of(&call.words) } else { None };
     let wait = WaitSpan {
         thread: call.thread,
-        seq: outer.map_or(call.seq, |outer| outer.seq),
+        seq: outer.filter(|_| call.call != SyncCall::Lock).map_or(call.seq, |outer| outer.seq),
         start: call.start,
         end: call.end.max(call.start),
         has_ended,
@@ -93,12 +107,12 @@ pub(super) fn wait_of(
         is_timed: u64::from(is_timed),
         object: if kind == WaitKind::Sleep { NONE } else { object },
         mutex,
-        holder_tid: owner(kind, call, object),
-        inherits: u64::from(owner_in_lock_word(kind, call.words[0]).is_some()),
+        holder_tid: holder.or_else(|| owner(kind, call, object)),
+        inherits: u64::from(mutex_word.is_some_and(OwnerWord::inherits)),
         doubts: doubts.0,
         ..WaitSpan::default()
     };
-    let asked = outer.map_or(call.start, |outer| outer.start);
+    let asked = outer.filter(|_| call.call != SyncCall::Lock).map_or(call.start, |outer| outer.start);
     // By number, a call fails with -1: the word had changed, a signal came, or time was up. Nobody woke it.
     let has_failed = call.call == SyncCall::System && call.result == Some(u64::MAX);
     let has_given_up = has_failed || is_timed && call.result.map(|it| it as u32) == Some(TIMED_OUT);
@@ -108,7 +122,20 @@ pub(super) fn wait_of(
         Some(Role::Sync(SyncCall::ReadLock)) if waits_for_phase => Some(Phase::Read),
         _ => None,
     };
-    Some(Found { wait, asked, woken, has_given_up, phase })
+    Some(Found { wait, asked, woken, has_given_up, phase, mutex: mutex_word })
+}
+
+/// Whether a call that takes a mutex shows itself whether it waits: the contended path inside then says nothing more. Robust mutexes
+/// have none.
+fn is_known(mutex: Option<OwnerWord>, id: ThreadId) -> bool {
+    mutex.is_some_and(|mutex| mutex.makes_wait(id) || !mutex.inherits())
+}
+
+/// Who took a robust mutex that was free when the thread asked for it, and so made it wait: whoever let go of it first, before the thread had it.
+fn overtaken_by(call: &ObservedCall, mutex: OwnerWord, wakes: &Wakes) -> Option<ThreadIndex> {
+    let is_it = |wake: &&Wake| wake.thread != call.thread && wake.start > call.start;
+    let meanwhile = || wakes.between(call.arguments[0], call.start, call.end).iter().find(is_it);
+    (call.has_closed && !mutex.inherits()).then(meanwhile)?.map(|wake| wake.thread)
 }
 
 /// Whether a sleep says that it did not last: with -1, or with the error's number.
@@ -150,37 +177,10 @@ fn owner(kind: WaitKind, call: &ObservedCall, object: u64) -> Option<ThreadId> {
         WaitKind::ReadWriteLock => 24_u64.checked_sub(call.arguments[0].wrapping_sub(object))?,
         _ => return None,
     };
-    if let Some(owner) = owner_in_lock_word(kind, call.words[0]) {
-        return Some(owner);
+    if let Some(mutex) = OwnerWord::of(&call.words).filter(|_| kind == WaitKind::Mutex) {
+        return mutex.owner();
     }
     let word = call.words.get(at as usize / 8).copied().filter(|word| *word != NONE)?;
     let half = if at.is_multiple_of(8) { word as u32 } else { (word >> 32) as u32 };
     (half != 0).then_some(ThreadId(half))
-}
-
-/// Where the kernel hands a mutex over, as it does with those that inherit priorities or are robust, the futex word itself is the
-/// owner's id. The field for it is set later, and cleared earlier, than the lock is taken and let go of.
-fn owner_in_lock_word(kind: WaitKind, word: u64) -> Option<ThreadId> {
-    const ID: u32 = 0x3fff_ffff;
-    /// Of all other mutexes: free, taken, taken and waited for.
-    const STATES: u32 = 2;
-    let is_one = kind == WaitKind::Mutex && word != NONE;
-    Some(word as u32 & ID).filter(|id| is_one && *id > STATES).map(ThreadId)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_lock_word_has_the_owner_only_where_the_kernel_needs_it() {
-        let owner = |word| owner_in_lock_word(WaitKind::Mutex, word).map(|id| id.0);
-        // With the bits for "somebody waits" and "its owner has died".
-        assert_eq!(
-            (owner(4711), owner(0x8000_0000 | 4711), owner(0x4000_0000 | 4711)),
-            (Some(4711), Some(4711), Some(4711))
-        );
-        assert_eq!((owner(0), owner(1), owner(2), owner(7 << 32 | 2), owner(NONE)), (None, None, None, None, None));
-        assert_eq!(owner_in_lock_word(WaitKind::ReadWriteLock, 4711), None);
-    }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Wake {
     pub(crate) seq: EventSeq,
     pub(crate) start: TraceNanos,
     pub(crate) end: TraceNanos,
-    /// How many waits it can end.
+    /// How many waits it can end; 0 where it may be that it ends none.
     pub(crate) room: u64,
 }
 
@@ -33,9 +33,32 @@ pub(crate) enum WokenBy {
     Nobody,
 }
 
+impl WokenBy {
+    /// The same, or the later end of a thread that had a robust mutex, and whether it was that: object, waiter, and the stretch of time.
+    pub(crate) fn or_died(
+        self,
+        deaths: &Wakes,
+        (object, waiter, from, to): (u64, ThreadIndex, TraceNanos, TraceNanos),
+    ) -> (Self, bool) {
+        let Self::Call(died) = deaths.last(object, waiter, from, to) else { return (self, false) };
+        match self {
+            Self::Call(last) | Self::Perhaps(last) if last.start > died.start => (self, false),
+            _ if died.room > 0 => (Self::Call(died), true),
+            _ => (Self::Perhaps(died), true),
+        }
+    }
+}
+
 impl Wakes {
     pub(crate) fn add(&mut self, object: u64, wake: Wake) {
         self.0.entry(object).or_default().push(wake);
+    }
+
+    pub(crate) fn of(wakes: impl IntoIterator<Item = (u64, Wake)>) -> Self {
+        let mut all = Self::default();
+        wakes.into_iter().for_each(|(object, wake)| all.add(object, wake));
+        all.sort();
+        all
     }
 
     pub(crate) fn sort(&mut self) {

@@ -129,8 +129,10 @@ impl Yields {
             doubts: doubts.0,
             ..WaitSpan::default()
         };
-        let found =
-            |run: &Run| Found { wait: wait(run), asked: run.start, woken: run.end, has_given_up: false, phase: None };
+        let found = |run: &Run| {
+            let (asked, woken) = (run.start, run.end);
+            Found { wait: wait(run), asked, woken, has_given_up: false, phase: None, mutex: None }
+        };
         self.found.iter().map(found).collect()
     }
 }

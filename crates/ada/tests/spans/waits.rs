@@ -40,8 +40,8 @@ pub(crate) fn number(text: &str) -> u64 {
 }
 
 /// Threads in a circle, by what each has printed: its id, what it holds, and what it wants.
-fn check_circle(count: usize, libraries: Option<&Path>) {
-    let (session, printed) = trace_file(&threaded("wait_circle.c").build(), &[&count.to_string()], libraries);
+fn check_circle(program: &Program, count: usize, libraries: Option<&Path>) {
+    let (session, printed) = trace_file(&program.build(), &[&count.to_string()], libraries);
     assert_eq!(printed.len(), count);
     let findings = session.json("ask", &["findings", "--limit", "50"]);
     let findings = findings["findings"].as_array().unwrap();
@@ -71,7 +71,13 @@ fn check_circle(count: usize, libraries: Option<&Path>) {
 
 #[test]
 fn deadlocks_of_one_two_and_three_are_named_in_full() {
-    [1, 2, 3].into_iter().for_each(|count| check_circle(count, None));
+    [1, 2, 3].into_iter().for_each(|count| check_circle(&threaded("wait_circle.c"), count, None));
+}
+
+/// Nothing but the call that takes them shows that these are waited for.
+#[test]
+fn deadlocks_of_robust_mutexes_are_named_in_full() {
+    [1, 2].into_iter().for_each(|count| check_circle(&threaded("wait_circle.c").flags(&["-DROBUST"]), count, None));
 }
 
 /// Most machines have no names for the functions of the C library that wait.
@@ -84,7 +90,9 @@ fn a_c_library_without_names_is_enough() {
     // No debug file has this one.
     library[note + NOTE.len()] ^= 0xff;
     std::fs::write(folder.path().join("libc.so.6"), library).unwrap();
-    check_circle(2, Some(folder.path()));
+    check_circle(&threaded("wait_circle.c"), 2, Some(folder.path()));
+    // By what has names on any machine.
+    check_circle(&threaded("wait_circle.c").flags(&["-DROBUST"]), 2, Some(folder.path()));
 }
 
 #[test]
@@ -200,16 +208,63 @@ fn check_moments(session: &TracedProgram) {
     assert!(named > 0);
 }
 
-/// The kernel hands such a mutex over, and no function of the C library's is called for that.
+/// The kernel hands such a mutex over, or the function that takes it waits itself: no other function of the C library's is called for that.
 #[test]
-fn a_mutex_with_priority_inheritance_has_holders_too() {
-    let program = threaded("wait_convoy.c").flags(&["-DPROTOCOL=PTHREAD_PRIO_INHERIT"]);
-    let (session, printed) = trace(&program, &["4", "50", "200", "together"]);
-    let Turns { waits, holders, wakers, .. } = check_turns(&session, &printed, 200);
-    assert!(waits >= 20 && holders * 20 >= waits * 19, "{holders}, {wakers} of {waits}");
-    let kinds = rows(&session, "SELECT DISTINCT kind FROM waits WHERE function = 'take_turn' AND kind != 'sleep'");
-    assert_eq!(kinds.len(), 1, "{kinds:?}");
-    assert_eq!(kinds[0]["kind"], "mutex");
+fn mutexes_whose_word_is_their_owners_id_have_holders_and_wakers_too() {
+    const KINDS: [&[&str]; 5] = [
+        &["-DPROTOCOL=PTHREAD_PRIO_INHERIT"],
+        &["-DROBUST"],
+        &["-DROBUST", "-DPROTOCOL=PTHREAD_PRIO_INHERIT"],
+        &["-DROBUST", "-DTYPE=PTHREAD_MUTEX_RECURSIVE"],
+        &["-DROBUST", "-DTIMED"],
+    ];
+    for flags in KINDS {
+        let program = threaded("wait_convoy.c").flags(flags);
+        let (session, printed) = trace(&program, &["4", "50", "200", "together"]);
+        let Turns { waits, holders, wakers, ends, last_wakers } = check_turns(&session, &printed, 200);
+        assert!(waits >= 20 && holders * 20 >= waits * 19, "{flags:?}: {holders} of {waits}");
+        // Nobody has to be woken to let go of it: who is named was the last.
+        assert!(wakers == waits && last_wakers == ends, "{flags:?}: {wakers} of {waits}, {last_wakers} of {ends}");
+        let kinds = rows(&session, "SELECT DISTINCT kind FROM waits WHERE function = 'take_turn' AND kind != 'sleep'");
+        assert!(kinds.len() == 1 && kinds[0]["kind"] == "mutex", "{flags:?}: {kinds:?}");
+        let doubts = "SELECT count(*) AS count FROM waits WHERE kind = 'mutex' AND function = 'take_turn' AND
+            (holder_thread_id = thread_id OR uncertain LIKE '%waker%' OR reason IS NOT NULL)";
+        assert_eq!(rows(&session, doubts)[0]["count"], 0, "{flags:?}");
+    }
+}
+
+/// Who ends with a robust mutex has ended the wait of the next one, and nobody has let go of it.
+#[test]
+fn the_end_of_a_robust_mutexs_owner_ends_the_wait_for_it() {
+    check_deaths(&["12"]);
+}
+
+/// The same of processes that share the mutex.
+#[test]
+fn the_end_of_the_process_that_has_a_robust_mutex_ends_the_wait_for_it() {
+    check_deaths(&["4", "processes"]);
+}
+
+fn check_deaths(arguments: &[&str]) {
+    let (session, printed) = trace(&threaded("wait_died.c"), arguments);
+    assert_eq!(printed.len() as u64, number(arguments[0]));
+    let mut known = 0;
+    for line in &printed {
+        for next in [1, 2] {
+            let [before, died, own] = [2 * next - 2, 2 * next - 1, 2 * next].map(|at| number(&line[at]));
+            let query = format!("SELECT * FROM waits WHERE kind = 'mutex' AND function = 'take' AND thread_id = {own}");
+            // Who comes late, on a loaded machine, may find that nobody has it.
+            let Some(wait) = &rows(&session, &query).pop() else { continue };
+            known += 1;
+            let reason = if died == 1 { "owner died".into() } else { Value::Null };
+            assert_eq!((&wait["waker_thread_id"], &wait["reason"]), (&before.into(), &reason), "{line:?}: {wait}");
+            assert_eq!((&wait["uncertain"], &wait["state"]), (&"".into(), &"ended".into()), "{line:?}: {wait}");
+            if died == 1 && arguments.len() == 1 {
+                assert_eq!(wait["wake_function"], if next == 1 { "first" } else { "next" }, "{line:?}: {wait}");
+            }
+        }
+    }
+    assert!(known > printed.len(), "{known} waits in {} rounds", printed.len());
 }
 
 /// Those that are taken twice, or with a time limit.

@@ -34,6 +34,14 @@ struct Probe {
     guard: Option<Guard>,
 }
 
+impl Probe {
+    /// Whether it is about a few of the calls of a function that is called all the time: without its guard it is not worth
+    /// what it costs, and without it the function is one as any other.
+    fn is_of_few(&self) -> bool {
+        self.part == AgentPart::CallWords && self.guard.is_some()
+    }
+}
+
 const fn probe(name: &'static str, call: &'static [Read], back: &'static [Read]) -> Probe {
     assert!(call.len() <= READS && back.len() <= READS && name.len() > 2);
     Probe { name, call, back, role: Role::None, part: AgentPart::BothEnds, guard: None }
@@ -160,7 +168,13 @@ pub(crate) fn number_of(functions: &FunctionTable, index: usize) -> Option<u32> 
 
 /// Whether the analysis lives on a function's calls: they are recorded at whatever cost.
 pub(crate) fn is_vital(functions: &FunctionTable, index: usize) -> bool {
-    functions.names(index).any(|name| number_of_name(name).is_some() || go::TELLING.contains(&name))
+    leaves_no_values(functions, index) || functions.names(index).any(|name| go::TELLING.contains(&name))
+}
+
+/// Whether a function's values cannot be captured, since a probe of every call is there instead.
+pub(crate) fn leaves_no_values(functions: &FunctionTable, index: usize) -> bool {
+    let row = number_of(functions, index).and_then(|number| rows().nth(number as usize));
+    row.is_some_and(|row| !row.is_of_few())
 }
 
 /// Whether a function is one of those by which a runtime's scheduler is followed: its calls lead from one stack to another all the
@@ -181,15 +195,18 @@ pub(crate) fn of_task_completion() -> Option<u32> {
 }
 
 /// A probe as stubs know it. Where a stub reads memory, it has to be glibc's: other functions of the same name may take other
-/// arguments.
-pub(crate) fn probed(number: u32, is_glibc: bool) -> Probed {
+/// arguments. `None` where it takes glibc to be worth its time.
+pub(crate) fn probed(number: u32, is_glibc: bool) -> Option<Probed> {
     let row = rows().nth(number as usize);
+    if row.is_some_and(Probe::is_of_few) && !is_glibc {
+        return None;
+    }
     let is_allowed = |guard: &Guard| is_glibc || matches!(guard, Guard::FirstArgument(_));
     let part = match row.map_or(AgentPart::BothEnds, |row| row.part) {
         AgentPart::CallWords if !is_glibc => AgentPart::CallOnly,
         part => part,
     };
-    Probed { number, guard: row.and_then(|row| row.guard).filter(is_allowed), part }
+    Some(Probed { number, guard: row.and_then(|row| row.guard).filter(is_allowed), part })
 }
 
 /// Whether a function is one by which programs change and ask for the actions of signals.

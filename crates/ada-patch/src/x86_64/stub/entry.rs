@@ -131,7 +131,7 @@ pub(super) fn recorder(
 
     reserve(a, no_room)?;
     a.set_label(&mut reserved)?;
-    if kind == StubKind::GuardedFull {
+    if matches!(kind, StubKind::GuardedFull | StubKind::GuardedWords) {
         let (mut is_of_interest, mut is_not, mut recorded) = (a.create_label(), a.create_label(), a.create_label());
         let [first, second] = OFFSET_PLACEHOLDERS;
         // The function is about to read these too: if they cannot be read, the program has its fault here.
@@ -140,7 +140,8 @@ pub(super) fn recorder(
         compare_usual(a, second)?;
         a.je(is_not)?;
         a.set_label(&mut is_of_interest)?;
-        record(a, StubKind::RegistersCall, overwritten, options)?;
+        let kept = if kind == StubKind::GuardedWords { StubKind::WordsCall } else { StubKind::RegistersCall };
+        record(a, kept, overwritten, options)?;
         a.jmp(recorded)?;
         a.set_label(&mut is_not)?;
         record(a, StubKind::Full, overwritten, options)?;
