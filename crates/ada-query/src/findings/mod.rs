@@ -18,6 +18,7 @@ mod lock_starvation;
 mod lost_wakeup;
 mod pairs;
 mod priority_inversion;
+mod progress;
 mod raised;
 mod shape;
 mod slow;
@@ -139,11 +140,6 @@ impl About<'_> {
 
     fn name(&self, function: FunctionIndex) -> String {
         self.process.label_at(function).map_or_else(String::new, |label| label.name.clone())
-    }
-
-    /// How often a function was called.
-    fn calls(&self, function: FunctionIndex) -> u64 {
-        self.process.tables.meta().functions.get(function.as_usize()).map_or(0, |it| it.spans)
     }
 
     /// The call that an event of a thread opens, with its values where these were captured.
