@@ -21,6 +21,9 @@ use crate::trace::CallValues;
 const FEW: u64 = 4;
 /// … as many as these; and more hardly are.
 const MANY: u64 = 16;
+/// What is taken by a function that was called less often than this, and is less than this, need not grow.
+const FEW_CALLS: u64 = 8;
+const FEW_THINGS: u64 = 1000;
 /// Of more calls than this the values are not looked at.
 const MOST_CALLS: u64 = 2_000_000;
 /// Kept things whose keepers are looked for.
@@ -201,8 +204,9 @@ fn tell(
     }
     // What is taken once, or at the start, is what the program needs until it ends.
     let progress = Progress::new(&survey.calls);
+    let grows = |it: &Share| it.count > few && progress.parts(&it.times).go_on();
     let mut shares: Vec<(FunctionIndex, Share)> =
-        shares.into_iter().filter(|(_, it)| it.count > few && progress.parts(&it.times).go_on()).collect();
+        shares.into_iter().filter(|(keeper, it)| grows(it) && is_called_often(about, *keeper, it.count)).collect();
     shares.sort_by_key(|(keeper, it)| (std::cmp::Reverse(it.bytes.max(it.count)), *keeper));
     let finding = |(rank, (keeper, share)): (usize, (FunctionIndex, Share))| {
         let name = if keeper == NOBODY { "a library".to_owned() } else { about.name(keeper) };
@@ -236,6 +240,12 @@ fn tell(
         finding
     };
     Ok(shares.into_iter().take(MOST_TOLD).enumerate().map(finding).collect())
+}
+
+/// Whether what a function keeps need not be what the program needs until it ends, as `main` takes it: two hundred blocks in one call of
+/// `setlocale`.
+fn is_called_often(about: &About<'_>, keeper: FunctionIndex, kept: u64) -> bool {
+    keeper == NOBODY || about.calls(keeper) >= FEW_CALLS || kept >= FEW_THINGS
 }
 
 /// The nearest function of the program's own above a call that does not only hand on what it gets.

@@ -142,6 +142,11 @@ impl About<'_> {
         self.process.label_at(function).map_or_else(String::new, |label| label.name.clone())
     }
 
+    /// How often a function was called.
+    fn calls(&self, function: FunctionIndex) -> u64 {
+        self.process.tables.meta().functions.get(function.as_usize()).map_or(0, |it| it.spans)
+    }
+
     /// The call that an event of a thread opens, with its values where these were captured.
     fn call(&self, thread: ThreadIndex, seq: EventSeq) -> Result<Option<String>, QueryError> {
         let Some(frame) = FrameSpan::read(&self.process.tables, thread, seq)? else { return Ok(None) };
