@@ -197,8 +197,15 @@ unsafe impl<R: Relation> VTabCursor for Cursor<R> {
     fn filter(&mut self, _number: c_int, plan: Option<&str>, arguments: &Filters<'_>) -> Result<()> {
         let plan = plan.and_then(decode).ok_or_else(|| Error::ModuleError("a plan that is not ours".into()))?;
         let mut conditions = Vec::with_capacity(plan.0.len());
+        let columns = R::doc(&self.source).columns.len();
         for ((column, op), value) in plan.0.into_iter().zip(arguments.iter()) {
             let value = Value::try_from(value).map_err(|error| Error::ModuleError(error.to_string()))?;
+            // Nothing compares with what is not there. A join on `close_seq` asks so for each call that never returned, and a table
+            // that knows no such condition would read all its rows each time.
+            if column < columns && value == Value::Null {
+                self.rows = None;
+                return Ok(());
+            }
             conditions.push(Condition { column, op, value });
         }
         self.rows = Some(R::open(&self.source, &Ask::new(conditions, plan.1))?);
@@ -233,7 +240,52 @@ unsafe impl<R: Relation> VTabCursor for Cursor<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
+    use crate::doc::{Kind, TableDoc, pushed};
+    use crate::error::QueryError;
+
+    /// A table without rows that counts how often it is read.
+    struct Counted;
+
+    impl Relation for Counted {
+        type Cursor = crate::relation::Batched;
+        type Source = Arc<AtomicU64>;
+
+        fn doc(_: &Self::Source) -> &'static TableDoc {
+            const {
+                &TableDoc {
+                    name: "counted",
+                    about: "",
+                    columns: &[pushed("number", Kind::Integer, "")],
+                    parameters: &[],
+                }
+            }
+        }
+
+        fn open(source: &Self::Source, _: &Ask) -> std::result::Result<Self::Cursor, QueryError> {
+            source.fetch_add(1, Ordering::Relaxed);
+            Self::Cursor::new(Box::new(|| Ok(None)))
+        }
+
+        fn expect(_: &Self::Source, _: &[(usize, Op)]) -> f64 {
+            1.0
+        }
+    }
+
+    #[test]
+    fn a_table_is_not_read_for_what_no_value_is_equal_to() {
+        let (connection, reads) = (Connection::open_in_memory().unwrap(), Arc::new(AtomicU64::new(0)));
+        register::<Counted>(&connection, &reads).unwrap();
+        let ask = |number: Option<i64>| {
+            let sql = "SELECT count(*) FROM counted WHERE number = ?1";
+            assert_eq!(connection.query_row(sql, [number], |row| row.get::<_, i64>(0)).unwrap(), 0);
+            reads.load(Ordering::Relaxed)
+        };
+        assert_eq!((ask(Some(7)), ask(None), ask(Some(8))), (1, 1, 2));
+    }
 
     #[test]
     fn a_plan_survives_its_text() {

@@ -16,6 +16,8 @@ mod asked;
 mod exports;
 #[path = "query/fleet.rs"]
 mod fleet;
+#[path = "query/leaks.rs"]
+mod leaks;
 #[path = "query/mcp.rs"]
 mod mcp;
 #[path = "query/python.rs"]

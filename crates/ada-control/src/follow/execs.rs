@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,9 @@ pub(crate) struct ExecFollower<'a> {
     workshop: &'a Workshop,
     options: &'a TraceOptions,
     pool: Pool,
+    /// By its place among the calls: whether a thread watches it. A process that looks for a program in one folder after the other asks
+    /// again each time, and whoever watches it hears that: nobody else may trace it meanwhile.
+    watched: Vec<AtomicBool>,
     /// How many threads wait for work.
     idle: AtomicUsize,
     upkeep: Mutex<Upkeep>,
@@ -55,7 +58,8 @@ struct Upkeep {
 
 impl<'a> ExecFollower<'a> {
     pub(crate) fn new(programs: &'a Programs, workshop: &'a Workshop, options: &'a TraceOptions, pool: Pool) -> Self {
-        Self { programs, workshop, options, pool, idle: AtomicUsize::new(1), upkeep: Mutex::default() }
+        let watched = pool.control().execs.calls.iter().map(|_| AtomicBool::new(false)).collect();
+        Self { programs, workshop, options, pool, watched, idle: AtomicUsize::new(1), upkeep: Mutex::default() }
     }
 
     /// Serves until the recording ends, with as many threads as there are execs at once.
@@ -63,7 +67,10 @@ impl<'a> ExecFollower<'a> {
         let execs = self.execs();
         while !self.programs.phase.has_ended() {
             let asked = execs.asked.load(Ordering::Acquire);
-            let Some(call) = execs.calls.iter().find(|call| call.advance(ExecStage::Asked, ExecStage::Heard)) else {
+            let is_for_anybody = |(call, watched): &(&ExecCall, &AtomicBool)| {
+                !watched.load(Ordering::Acquire) && call.advance(ExecStage::Asked, ExecStage::Heard)
+            };
+            let Some((call, watched)) = execs.calls.iter().zip(&self.watched).find(is_for_anybody) else {
                 futex::wait(&execs.asked, asked, REST);
                 if let Ok(mut upkeep) = self.upkeep.try_lock() {
                     upkeep.abandoned.look(execs, Instant::now());
@@ -75,7 +82,7 @@ impl<'a> ExecFollower<'a> {
                 self.idle.fetch_add(1, Ordering::SeqCst);
                 scope.spawn(|| self.run(scope));
             }
-            self.serve(call);
+            self.serve(call, watched);
             self.idle.fetch_add(1, Ordering::SeqCst);
             if let Ok(mut upkeep) = self.upkeep.try_lock() {
                 upkeep.retirement.look(self.programs, &self.workshop.shared, &self.workshop.ready);
@@ -87,11 +94,11 @@ impl<'a> ExecFollower<'a> {
         &self.pool.control().execs
     }
 
-    fn serve(&self, call: &ExecCall) {
+    fn serve(&self, call: &ExecCall, watched: &AtomicBool) {
         let (programs, pid) = (self.programs, ProcessId(call.pid.load(Ordering::Relaxed)));
         programs.execs_under_way.fetch_add(1, Ordering::SeqCst);
         let followed = if programs.phase.is_hooking() {
-            self.follow(call, pid)
+            self.follow(call, watched, pid)
         } else {
             self.dismiss(call);
             Ok(())
@@ -102,7 +109,7 @@ impl<'a> ExecFollower<'a> {
         }
     }
 
-    fn follow(&self, call: &ExecCall, pid: ProcessId) -> Result<(), String> {
+    fn follow(&self, call: &ExecCall, watched: &AtomicBool, pid: ProcessId) -> Result<(), String> {
         let tid = ThreadId(call.tid.load(Ordering::Relaxed));
         let asked_in = ProgramId(call.program.load(Ordering::Relaxed));
         // A process in a PID namespace of its own does not know the id that it has here.
@@ -127,6 +134,7 @@ impl<'a> ExecFollower<'a> {
                 return Err(format!("it cannot be taken charge of: {error}"));
             }
         };
+        watched.store(true, Ordering::Release);
         let_go(call, ExecStage::Heard);
         let give_up = || {
             if call.is_at(ExecStage::Asked) && refused().is_none() {
@@ -136,6 +144,7 @@ impl<'a> ExecFollower<'a> {
             call.is_at(ExecStage::Failed) || call.is_at(ExecStage::Asked) || !self.programs.phase.is_hooking()
         };
         let outcome = seized.wait_for_exec(pid, give_up);
+        watched.store(false, Ordering::Release);
         if let Ok(ExecOutcome::Failed) = outcome {
             // It may have asked again, and finds somebody else to hear it.
             let is_over =

@@ -66,6 +66,11 @@ pub fn advice(finding: &Finding) -> Advice {
             "Trace again with --max-overhead 10%, or --only with what you want to see.",
             "ada top --all --sort calls".to_owned(),
         ),
+        // Counts do not say who keeps what others may give back; addresses do.
+        "leak" if finding.facts["is_clear"] == false && fact("what") == "memory" => (
+            "Trace again with --args malloc,calloc,realloc,free: then it is known which blocks were kept, and who took them.",
+            tree(),
+        ),
         "leak" => ("Give back what was taken, on the way out of who keeps it.", show()),
         "slow_outlier" => (
             "Compare the slow call with the usual ones.",
@@ -100,9 +105,9 @@ fn certainty(finding: &Finding) -> &'static str {
         // Pools wait for work until the end. Hardly anybody waits for a lock by design: redis has its threads do so.
         "hang" if finding.facts["waits_for"] == "a lock" && finding.facts["process_exited"] == false => "certain",
         "failed_calls" if finding.score >= 40.0 => "likely",
-        // Values prove that it was kept; counts suggest it, where nobody else keeps any or they agree with what is missing.
+        // Values prove that it was kept; counts suggest it, where nobody else keeps any or only one agrees with what is missing.
         "leak" if finding.facts["kept"].is_u64() && finding.function.is_some() => "likely",
-        "leak" if finding.facts["is_only_keeper"] == true || finding.score >= 82.0 => "likely",
+        "leak" if finding.facts["is_clear"] == true => "likely",
         "leaked_goroutines" | "never_left" | "never_resumed" if finding.score >= 55.0 => "likely",
         "lost_wakeup" | "lock_held_asleep" | "lock_starvation" | "priority_inversion" | "growing_cost" => "likely",
         "slow_outlier" | "long_wait" if finding.score >= 55.0 => "likely",

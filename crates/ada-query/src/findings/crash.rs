@@ -30,20 +30,24 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         let code = name.clone().unwrap_or_else(|| "code that is not hooked".into());
         let address = crash.address.map_or_else(String::new, |it| format!(" at address {it}"));
         let title = format!("{} in {code}{address}, thread {}", signal_name(crash.signal), crash.thread);
-        let stack: Vec<String> = functions.iter().take(MOST_FRAMES).map(|it| about.process.names.name(*it)).collect();
+        let names = || functions.iter().map(|it| about.process.names.name(*it));
+        let stack: Vec<String> = names().take(MOST_FRAMES).collect();
+        let words = words_of_stack(names());
         let open = open_calls(about, crash.thread)?;
         let mut rationale = if crash.code > 0 {
-            format!("The processor stopped the program there. Open calls, newest first: {}.", stack.join(", "))
+            format!("The processor stopped the program there. Open calls, newest first: {words}.")
         } else {
             let who = crash.sender_pid.map_or_else(String::new, |pid| format!(" by process {pid}"));
-            format!("The signal was sent{who}. Open calls, newest first: {}.", stack.join(", "))
+            format!("The signal was sent{who}. Open calls, newest first: {words}.")
         };
         let calls = with_values(about, &open)?;
         if !calls.is_empty() {
             rationale.push_str(&format!(" They were called so: {}.", calls.join(", ")));
         }
         let mut finding = match unhandled(about, &functions) {
-            Some(kind) => about.finding(kind, 105.0, format!("{} ended the process: {title}", words(kind)), rationale),
+            Some(kind) => {
+                about.finding(kind, 105.0, format!("{} ended the process: {title}", in_words(kind)), rationale)
+            }
             None => about.finding("crash", 100.0, title, rationale),
         };
         finding.function = name;
@@ -75,6 +79,26 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     Ok(found)
 }
 
+/// Open calls in one line. Those that a function has made of itself are one: a sort that calls itself eight times would hide who sorts.
+fn words_of_stack(names: impl Iterator<Item = String>) -> String {
+    let mut calls: Vec<(String, usize)> = Vec::new();
+    let mut are_more = false;
+    for name in names {
+        if let Some((_, times)) = calls.last_mut().filter(|(last, _)| *last == name) {
+            *times += 1;
+        } else if calls.len() == MOST_FRAMES {
+            are_more = true;
+            break;
+        } else {
+            calls.push((name, 1));
+        }
+    }
+    let word = |(name, times): (String, usize)| if times == 1 { name } else { format!("{name} ({times} times)") };
+    let mut words: Vec<String> = calls.into_iter().map(word).collect();
+    words.extend(are_more.then(|| "…".to_owned()));
+    words.join(", ")
+}
+
 /// What nobody has caught, if that is why the process ended itself: by functions that are open then.
 fn unhandled(about: &About<'_>, open: &[FunctionId]) -> Option<&'static str> {
     let raw_names = open.iter().filter_map(|it| about.process.names.raw(*it));
@@ -92,7 +116,7 @@ fn unhandled_by(raw: &str) -> Option<&'static str> {
     }
 }
 
-fn words(kind: &str) -> &'static str {
+fn in_words(kind: &str) -> &'static str {
     if kind == "panic" { "a Rust panic" } else { "an exception that nobody caught" }
 }
 
@@ -129,6 +153,18 @@ fn parse(text: &str) -> Option<FunctionId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_of_a_function_by_itself_are_one_word_of_a_stack() {
+        let words = |names: &[&str]| words_of_stack(names.iter().map(|it| (*it).to_owned()));
+        assert_eq!(
+            words(&["compare", "sort", "sort", "sort", "qsort", "main"]),
+            "compare, sort (3 times), qsort, main"
+        );
+        assert_eq!(words(&["a", "b", "a", "b"]), "a, b, a, b");
+        let many: Vec<String> = (0..20).map(|it| format!("f{it}")).collect();
+        assert!(words_of_stack(many.into_iter()).ends_with("f10, f11, …"));
+    }
 
     #[test]
     fn what_nobody_caught_is_told_by_the_runtimes_functions() {

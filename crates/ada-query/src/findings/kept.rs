@@ -6,9 +6,9 @@ use ada_event::FunctionId;
 use ada_span::table::FunctionIndex;
 use serde_json::json;
 
-use super::leaks::{FEW_CALLS, FEW_THINGS};
 use super::ledger::Ledger;
 use super::pairs::hands_on;
+use super::progress::{Progress, Times};
 use super::survey::{NOBODY, Survey};
 use super::{About, Finding};
 use crate::captured_calls::CapturedCalls;
@@ -17,10 +17,13 @@ use crate::predicate::Ready;
 use crate::span::{FrameSpan, Span};
 use crate::trace::CallValues;
 
-/// Fewer may be kept for the whole life of a program …
-const FEW: usize = 4;
-/// … and more hardly are.
+/// Fewer may be kept for the whole life of a program, of memory …
+const FEW: u64 = 4;
+/// … as many as these; and more hardly are.
 const MANY: u64 = 16;
+/// What is taken by a function that was called less often than this, and is less than this, need not grow.
+const FEW_CALLS: u64 = 8;
+const FEW_THINGS: u64 = 1000;
 /// Of more calls than this the values are not looked at.
 const MOST_CALLS: u64 = 2_000_000;
 /// Kept things whose keepers are looked for.
@@ -170,6 +173,8 @@ struct Share {
     bytes: u64,
     last: Option<Thing>,
     evidence: Vec<String>,
+    /// When it was taken.
+    times: Times,
 }
 
 fn tell(
@@ -179,7 +184,8 @@ fn tell(
     kept: BTreeMap<u64, Thing>,
 ) -> Result<Vec<Finding>, QueryError> {
     let all = kept.len();
-    if all <= FEW {
+    let few = if what == "memory" { MANY } else { FEW };
+    if all as u64 <= few {
         return Ok(Vec::new());
     }
     let mut shares: BTreeMap<FunctionIndex, Share> = BTreeMap::new();
@@ -188,15 +194,19 @@ fn tell(
         let share = shares.entry(keeper(about, survey, &thing.call)?).or_default();
         share.count += step as u64;
         share.bytes = share.bytes.saturating_add(thing.bytes.saturating_mul(step as u64));
+        if let Some(frame) = thing.call.as_frame() {
+            share.times.add(frame.start());
+        }
         if share.evidence.len() < 5 {
             share.evidence.push(thing.call.reference(about.trace).to_string());
         }
         share.last = Some(thing);
     }
-    let mut shares: Vec<(FunctionIndex, Share)> = shares
-        .into_iter()
-        .filter(|(keeper, it)| it.count as usize > FEW && may_grow(about, *keeper, it.count))
-        .collect();
+    // What is taken once, or at the start, is what the program needs until it ends.
+    let progress = Progress::new(&survey.calls);
+    let grows = |it: &Share| it.count > few && progress.parts(&it.times).go_on();
+    let mut shares: Vec<(FunctionIndex, Share)> =
+        shares.into_iter().filter(|(keeper, it)| grows(it) && is_called_often(about, *keeper, it.count)).collect();
     shares.sort_by_key(|(keeper, it)| (std::cmp::Reverse(it.bytes.max(it.count)), *keeper));
     let finding = |(rank, (keeper, share)): (usize, (FunctionIndex, Share))| {
         let name = if keeper == NOBODY { "a library".to_owned() } else { about.name(keeper) };
@@ -210,7 +220,8 @@ fn tell(
         let rationale = format!(
             "The last was {line}. {}",
             match what {
-                "memory" => "No call of free or realloc got these addresses.",
+                "memory" =>
+                    "No call of free or realloc got these addresses, and there were more and more of them until the end.",
                 _ => "Nobody closed these numbers, and later calls got higher ones, so that these were still open.",
             }
         );
@@ -231,8 +242,9 @@ fn tell(
     Ok(shares.into_iter().take(MOST_TOLD).enumerate().map(finding).collect())
 }
 
-/// Whether what a function keeps need not be what the program needs until it ends, as `main` takes it.
-fn may_grow(about: &About<'_>, keeper: FunctionIndex, kept: u64) -> bool {
+/// Whether what a function keeps need not be what the program needs until it ends, as `main` takes it: two hundred blocks in one call of
+/// `setlocale`.
+fn is_called_often(about: &About<'_>, keeper: FunctionIndex, kept: u64) -> bool {
     keeper == NOBODY || about.calls(keeper) >= FEW_CALLS || kept >= FEW_THINGS
 }
 

@@ -1,81 +1,173 @@
-//! What was taken more often than it was given back.
+//! What was taken more often than it was given back, again and again until the run ended.
+//!
+//! A program may keep things until it ends, and most do: tables, buffers, what was read at the start. So what is kept has to grow through
+//! the run. A table that is filled until the end grows too, and counts of calls cannot tell it from a leak; nor can they tell whose things
+//! somebody else has given back. Values can ([`super::kept`]).
+
+use std::cmp::Reverse;
 
 use ada_span::table::FunctionIndex;
 use serde_json::json;
 
-use super::pairs::PAIRS;
+use super::pairs::{PAIRS, Pair};
+use super::progress::{Parts, Progress};
 use super::survey::{NOBODY, Survey, Taken};
 use super::{About, Finding};
 
-/// Some things are kept for the whole life of a program.
+/// Some things are kept for the whole life of a program, …
 pub(super) const KEPT_BY_ALL: u64 = 16;
-/// What is taken by a function that was called less often than this, and is less than this, need not grow: `main` takes what the
-/// program needs until it ends.
-pub(super) const FEW_CALLS: u64 = 8;
-pub(super) const FEW_THINGS: u64 = 1000;
+/// … of memory more than of what the system counts.
+pub(super) const BLOCKS_KEPT_BY_ALL: u64 = 64;
+/// What libraries keep is told from here on.
+const FEW_THINGS: u64 = 1000;
+/// Functions that are named where it is not clear which one keeps.
+const MOST_NAMED: usize = 3;
+/// How near, in percent, what a function kept has to be to all that was kept, so that it may explain it …
+const NEAR: u64 = 75;
+/// … and so that it does, where what is kept did not grow: whoever took the rest took it at the start, and others have given that back.
+const NEAREST: u64 = 90;
+
+/// What one function of the program's own took and did not give back itself.
+struct Keeper<'a> {
+    own: FunctionIndex,
+    it: &'a Taken,
+    /// How near what it kept is to all that was kept, in percent.
+    fit: u64,
+}
+
+/// What happened to all things of a kind.
+struct Balance {
+    taken: u64,
+    given: u64,
+    /// By how much there were more of them in each part of the run.
+    parts: Parts,
+}
+
+impl Balance {
+    fn of<'a>(taken: impl Iterator<Item = &'a Taken>, progress: &Progress) -> Self {
+        let mut sum = Self { taken: 0, given: 0, parts: Parts::default() };
+        for it in taken {
+            sum.taken += it.taken;
+            sum.given += it.given;
+            sum.parts.add(progress.parts(&it.takes));
+            sum.parts.subtract(progress.parts(&it.gives));
+        }
+        sum
+    }
+
+    fn kept(&self) -> u64 {
+        self.taken.saturating_sub(self.given)
+    }
+
+    /// How many more there were of them in the end than after the start.
+    fn grown(&self) -> u64 {
+        self.kept().min(u64::try_from(self.parts.after_the_start()).unwrap_or(0))
+    }
+}
+
+/// How near two numbers are to each other, in percent.
+fn fit(left: u64, right: u64) -> u64 {
+    left.min(right).saturating_mul(100) / left.max(right).max(1)
+}
 
 pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let progress = Progress::new(&survey.calls);
     // Plugins are kept for the whole life of a program; what loading them takes is theirs.
-    for (number, pair) in PAIRS.iter().enumerate().filter(|(_, pair)| pair.what != "libraries") {
-        // Who was not recorded all the time may have given back what it is said to keep.
-        let raw = |function| about.process.names.raw(function);
-        let is_of_pair = |raw: &str| pair.takers.contains(&raw) || pair.givers.contains(&raw);
-        let is_hidden = about
-            .process
-            .switched
-            .hides(|function| raw(function).is_some_and(|raw| is_of_pair(raw.split('@').next().unwrap_or_default())));
-        if is_hidden {
-            continue;
-        }
+    let pairs = PAIRS.iter().enumerate().filter(|(_, pair)| pair.what != "libraries" && !is_hidden(about, pair));
+    let leak = |(number, pair): (usize, &Pair)| {
         let of_pair = || survey.taken.iter().filter(move |((_, it), _)| *it == number).map(|((own, _), it)| (*own, it));
-        let taken: u64 = of_pair().map(|(_, it)| it.taken).sum();
-        let given: u64 = of_pair().map(|(_, it)| it.given).sum();
-        let surplus = taken.saturating_sub(given);
-        if surplus <= KEPT_BY_ALL + given / 10 {
-            continue;
+        let all = Balance::of(of_pair().map(|(_, it)| it), &progress);
+        let few = if pair.what == "memory" { BLOCKS_KEPT_BY_ALL } else { KEPT_BY_ALL };
+        // Times are thinned out, so that parts are inexact.
+        let enough = few + all.given / 50;
+        if all.kept() <= enough {
+            return None;
         }
-        // Who took more than it gave back; what one function takes another may give back, so that not all of them leak.
-        let mut keepers: Vec<(FunctionIndex, &Taken)> = of_pair()
-            .filter(|(own, it)| *own != NOBODY && it.taken > it.given + it.given / 10 + KEPT_BY_ALL / 4)
+        let grows = all.grown() > enough;
+        let is_keeper = |it: &Taken| it.taken > it.given + it.given / 10 + few;
+        let mut keepers: Vec<Keeper<'_>> = of_pair()
+            .filter(|(own, it)| *own != NOBODY && is_keeper(it) && it.occasions.count() > few)
+            .filter(|(_, it)| progress.parts(&it.occasions).go_on())
+            .map(|(own, it)| {
+                let one = Balance::of(std::iter::once(it), &progress);
+                let fit = if grows { fit(one.grown(), all.grown()) } else { fit(one.kept(), all.kept()) };
+                Keeper { own, it, fit }
+            })
             .collect();
-        let has_keepers = !keepers.is_empty();
-        keepers.retain(|(own, it)| about.calls(*own) >= FEW_CALLS || it.taken - it.given >= FEW_THINGS);
-        if has_keepers && keepers.is_empty() {
-            continue;
+        // The one whose surplus is nearest to what is missing in all explains it best.
+        keepers.sort_by_key(|it| (Reverse(it.fit), it.own));
+        // Two that fit are one too many.
+        let is_alone = keepers.get(1).is_none_or(|second| second.fit < NEAR);
+        match keepers.first() {
+            Some(best) if !grows && (best.fit < NEAREST || !is_alone) => None,
+            Some(best) => {
+                let is_clear = keepers.len() == 1 || best.fit >= NEAR && is_alone;
+                Some(of_keepers(about, pair, &all, &keepers, is_clear))
+            }
+            None if grows => of_libraries(about, pair, &all, survey.taken.get(&(NOBODY, number)), &progress),
+            None => None,
         }
-        keepers.sort_by_key(|(own, it)| (std::cmp::Reverse(it.taken - it.given), *own));
-        for (rank, (own, it)) in keepers.iter().take(3).enumerate() {
-            let name = about.name(*own);
-            let kept = it.taken - it.given;
-            let title = format!("{name} took {} {} times, and gave {} back", pair.what, it.taken, it.given);
-            let rationale = format!(
-                "In all, {taken} were taken and {given} given back: {surplus} were kept. {}",
-                if keepers.len() > 1 {
-                    "Several functions took more than they gave back; others may give back for them."
-                } else {
-                    "No other function of the program's own kept any."
-                }
-            );
-            // The one whose surplus is nearest to what is missing in all explains it best.
-            let fit = kept.min(surplus) as f64 / kept.max(surplus) as f64;
-            let score = 60.0 + 25.0 * fit - rank as f64;
-            let mut finding = about.finding("leak", score, title, rationale);
-            finding.function = Some(name);
-            finding.evidence = it.first.map(|(thread, seq)| about.frame(thread, seq)).into_iter().collect();
-            finding.facts = json!({
-                "what": pair.what, "taken": it.taken, "given": it.given, "taken_in_all": taken, "given_in_all": given,
-                "is_only_keeper": keepers.len() == 1,
-            });
-            found.push(finding);
+    };
+    pairs.filter_map(leak).collect()
+}
+
+/// Whether calls were not recorded all the time: who is said to keep something may have given it back then.
+fn is_hidden(about: &About<'_>, pair: &Pair) -> bool {
+    let raw = |function| about.process.names.raw(function);
+    let is_of_pair = |raw: &str| pair.takers.contains(&raw) || pair.givers.contains(&raw);
+    about
+        .process
+        .switched
+        .hides(|function| raw(function).is_some_and(|raw| is_of_pair(raw.split('@').next().unwrap_or_default())))
+}
+
+fn of_keepers(about: &About<'_>, pair: &Pair, all: &Balance, keepers: &[Keeper<'_>], is_clear: bool) -> Finding {
+    let best = &keepers[0];
+    let (name, it) = (about.name(best.own), best.it);
+    let title = if is_clear {
+        format!("{name} took {} {} times, and gave {} back", pair.what, it.taken, it.given)
+    } else {
+        let names: Vec<String> = keepers.iter().take(MOST_NAMED).map(|it| about.name(it.own)).collect();
+        format!("more and more {} is not given back; it was taken in {}", pair.what, names.join(" or "))
+    };
+    let how = if all.grown() > 0 { "more and more until the end" } else { "as many as it took through the whole run" };
+    let rationale = format!(
+        "In all, {} were taken and {} given back: {} were kept, {how}. {} A table that is filled until the end looks the same.",
+        all.taken,
+        all.given,
+        all.kept(),
+        if keepers.len() == 1 {
+            "No other function of the program's own kept any that long."
+        } else {
+            "Several functions took more than they gave back; others may give back for them."
         }
-        if keepers.is_empty() && surplus >= FEW_THINGS {
-            let title = format!("libraries took {} {taken} times, and gave {given} back", pair.what);
-            let mut finding =
-                about.finding("leak", 30.0, title, "No function of the program's own is known to keep any.");
-            finding.facts = json!({ "what": pair.what, "taken_in_all": taken, "given_in_all": given });
-            found.push(finding);
-        }
+    );
+    let score = if is_clear { 60.0 + 25.0 * best.fit as f64 / 100.0 } else { 45.0 };
+    let mut finding = about.finding("leak", score, title, rationale);
+    finding.function = Some(name);
+    finding.evidence = it.first.map(|(thread, seq)| about.frame(thread, seq)).into_iter().collect();
+    finding.facts = json!({
+        "what": pair.what, "taken": it.taken, "given": it.given, "taken_in_all": all.taken, "given_in_all": all.given,
+        "is_only_keeper": keepers.len() == 1, "is_clear": is_clear,
+        "candidates": keepers.iter().take(MOST_NAMED).map(|it| about.name(it.own)).collect::<Vec<_>>(),
+    });
+    finding
+}
+
+/// What nobody of the program's own is known to keep.
+fn of_libraries(
+    about: &About<'_>,
+    pair: &Pair,
+    all: &Balance,
+    nobody: Option<&Taken>,
+    progress: &Progress,
+) -> Option<Finding> {
+    let goes_on = nobody.is_some_and(|it| it.occasions.count() >= FEW_THINGS && progress.parts(&it.occasions).go_on());
+    if !goes_on || all.grown() < FEW_THINGS {
+        return None;
     }
-    found
+    let title = format!("libraries took {} {} times, and gave {} back", pair.what, all.taken, all.given);
+    let mut finding = about.finding("leak", 30.0, title, "No function of the program's own is known to keep any.");
+    finding.facts = json!({ "what": pair.what, "taken_in_all": all.taken, "given_in_all": all.given });
+    Some(finding)
 }

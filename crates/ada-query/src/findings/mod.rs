@@ -18,6 +18,7 @@ mod lock_starvation;
 mod lost_wakeup;
 mod pairs;
 mod priority_inversion;
+mod progress;
 mod raised;
 mod shape;
 mod slow;

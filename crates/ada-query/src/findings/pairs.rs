@@ -54,6 +54,10 @@ pub(super) fn hands_on(name: &str) -> bool {
     const PARTS: [&str; 6] = ["alloc", "strdup", "strndup", "free", "operator new", "operator delete"];
     let plain = ada_image::without_arguments(name);
     let last = plain.rsplit("::").next().unwrap_or(plain).to_ascii_lowercase();
+    // Without symbols it is the module that has the name: `xmalloc_test+0x1181`.
+    if last.contains("+0x") {
+        return false;
+    }
     PARTS.iter().any(|part| last.contains(part))
 }
 
@@ -64,6 +68,8 @@ pub(super) enum Wait {
     Thread,
     Condition,
     Input,
+    /// A signal of the system's: from whom, it does not know.
+    Signal,
     /// Whatever comes next, as servers do.
     Events,
     Child,
@@ -77,6 +83,7 @@ impl Wait {
             Self::Lock => "a lock",
             Self::Thread => "a thread to end",
             Self::Condition => "another thread's signal",
+            Self::Signal => "a signal",
             Self::Input => "input or output",
             Self::Events => "whatever comes next",
             Self::Child => "a child process",
@@ -117,10 +124,8 @@ impl Wait {
             | "pthread_barrier_wait"
             | "futex_wait"
             | "futex_abstimed_wait64"
-            | "futex_abstimed_wait_cancelable64"
-            | "sigwait"
-            | "sigwaitinfo"
-            | "pause" => Self::Condition,
+            | "futex_abstimed_wait_cancelable64" => Self::Condition,
+            "sigwait" | "sigwaitinfo" | "sigtimedwait" | "pause" | "sigsuspend" => Self::Signal,
             "read" | "recv" | "recvfrom" | "recvmsg" | "connect" | "fsync" | "fdatasync" | "write" | "send"
             | "sendto" | "sendmsg" | "pread64" | "pwrite64" | "pread" | "pwrite" => Self::Input,
             "accept" | "accept4" | "poll" | "ppoll" | "select" | "pselect" | "epoll_wait" | "epoll_pwait"
@@ -140,12 +145,12 @@ pub fn is_wait(raw: &str) -> bool {
 /// Whether a function waits for whatever comes next, or for work: how long says nothing of the program. Rust's threads wait by
 /// `syscall`.
 pub(super) fn is_idle(raw: &str) -> bool {
-    matches!(Wait::of(raw), Some(Wait::Events | Wait::Condition)) || raw == "syscall"
+    matches!(Wait::of(raw), Some(Wait::Events | Wait::Condition | Wait::Signal)) || raw == "syscall"
 }
 
 /// Whether a function waits for what another thread or process does: how long says more of these than of who waits.
 pub fn waits_for_others(raw: &str) -> bool {
-    matches!(Wait::of(raw), Some(Wait::Thread | Wait::Child | Wait::Condition))
+    matches!(Wait::of(raw), Some(Wait::Thread | Wait::Child | Wait::Condition | Wait::Signal))
 }
 
 #[cfg(test)]
@@ -157,7 +162,7 @@ mod tests {
         for name in ["xmalloc", "my::alloc_node(int)", "Pool::Allocate", "safe_strdup", "list_free"] {
             assert!(hands_on(name), "{name}");
         }
-        for name in ["remember_request", "allow", "main", "malloc_user::push(int)"] {
+        for name in ["remember_request", "allow", "main", "malloc_user::push(int)", "jemalloc_test+0x1181"] {
             assert!(!hands_on(name), "{name}");
         }
     }

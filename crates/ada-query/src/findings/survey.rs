@@ -8,6 +8,7 @@ use ada_span::{Outcome, Reason, Status, ThreadIndex};
 
 use super::About;
 use super::pairs::{PAIRS, Wait, hands_on};
+use super::progress::Times;
 use super::unhandled::Unhandled;
 use crate::error::QueryError;
 use crate::ownership::own_functions;
@@ -29,12 +30,18 @@ pub(super) struct Waited {
 }
 
 /// What one function took and gave back.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
     pub(super) taken: u64,
     pub(super) given: u64,
     /// The first thing that was taken: thread and event.
     pub(super) first: Option<(ThreadIndex, EventSeq)>,
+    /// When it took, and when it gave back.
+    pub(super) takes: Times,
+    pub(super) gives: Times,
+    /// When it called what took: `setlocale` takes two hundred times in one call.
+    pub(super) occasions: Times,
+    last_occasion: Option<(ThreadIndex, EventSeq)>,
 }
 
 /// What the pass found.
@@ -44,6 +51,8 @@ pub(super) struct Survey {
     pub(super) waits: BTreeMap<(FunctionIndex, Wait), Waited>,
     /// By the nearest function of the program's own, and the index of the pair.
     pub(super) taken: BTreeMap<(FunctionIndex, usize), Taken>,
+    /// When the program's own functions were called, and what they called.
+    pub(super) calls: Times,
     /// Panics and exceptions that nobody caught, by the nearest function of the program's own: how many, and the first.
     pub(super) unhandled: BTreeMap<(Unhandled, FunctionIndex), (u64, (ThreadIndex, EventSeq))>,
     /// How often a function was open at once at most, by its index, and where.
@@ -73,6 +82,10 @@ struct Open {
     keeper: FunctionIndex,
     is_in_wait: bool,
     is_in_pair: bool,
+    /// The outermost call below a function of the program's own that led here; of such a function itself there is none.
+    library_call: Option<EventSeq>,
+    /// Whether it jumped to the next one as the last thing it did.
+    is_tail: bool,
 }
 
 impl Survey {
@@ -129,15 +142,24 @@ impl Survey {
             tables.read(block, wanted, &mut columns)?;
             for row in 0..columns.rows() {
                 let (seq, parent) = (columns.seq(row), columns.parent_seq(row));
+                let mut before = None;
                 while open.last().is_some_and(|top| Some(top.seq) != parent) {
                     if let Some(top) = open.pop() {
                         counts[top.function.as_usize()] -= 1;
+                        before = Some(top);
                     }
                 }
+                // What a function jumped to goes on in its place: C++'s `delete` jumps to `free`, and gives back once.
+                let before = before.filter(|it| it.is_tail);
                 let function = columns.function(row);
                 let index = function.as_usize();
                 let part = parts[index];
-                let above = open.last();
+                let above = before.as_ref().or(open.last());
+                let library_call = match above.and_then(|it| it.library_call) {
+                    _ if is_own[index] => None,
+                    Some(above) => Some(above),
+                    None => Some(seq),
+                };
                 let own = if is_own[index] { function } else { above.map_or(NOBODY, |it| it.own) };
                 let keeper = match above.map_or(NOBODY, |it| it.keeper) {
                     above if is_own[index] && (!part.hands_on || above == NOBODY) => function,
@@ -153,10 +175,20 @@ impl Survey {
                     let taken = self.taken.entry((keeper, pair.into())).or_default();
                     if part.takes.is_some() {
                         taken.taken += 1;
+                        taken.takes.add(columns.start(row));
+                        let occasion = Some((thread, library_call.unwrap_or(seq)));
+                        if taken.last_occasion != occasion {
+                            taken.last_occasion = occasion;
+                            taken.occasions.add(columns.start(row));
+                        }
                         taken.first.get_or_insert((thread, seq));
                     } else {
                         taken.given += 1;
+                        taken.gives.add(columns.start(row));
                     }
+                }
+                if own != NOBODY {
+                    self.calls.add(columns.start(row));
                 }
                 if let Some(unhandled) = part.unhandled {
                     self.unhandled.entry((unhandled, own)).or_insert((0, (thread, seq))).0 += 1;
@@ -165,14 +197,17 @@ impl Survey {
                 if counts[index] > self.nested[index].0 {
                     self.nested[index] = (counts[index], (thread, seq));
                 }
-                open.push(Open {
+                let opened = Open {
                     seq,
                     function,
                     own,
                     keeper,
                     is_in_wait: was_in_wait || part.wait.is_some(),
                     is_in_pair: was_in_pair || part.is_panic || part.takes.is_some() || part.gives.is_some(),
-                });
+                    library_call,
+                    is_tail: columns.outcome(row).reason == Reason::TailCall,
+                };
+                open.push(opened);
             }
         }
         Ok(())
@@ -192,7 +227,11 @@ impl Survey {
             sum.taken += more.taken;
             sum.given += more.given;
             sum.first = sum.first.or(more.first);
+            sum.takes.merge(more.takes);
+            sum.gives.merge(more.gives);
+            sum.occasions.merge(more.occasions);
         }
+        self.calls.merge(other.calls);
         for (key, (count, first)) in other.unhandled {
             let sum = self.unhandled.entry(key).or_insert((0, first));
             *sum = (sum.0 + count, sum.1.min(first));

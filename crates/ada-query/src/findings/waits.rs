@@ -14,6 +14,8 @@ use crate::waits::CallPlaces;
 
 /// A wait that is this share of the process's life, in percent, is worth a look.
 const LONG_SHARE: u64 = 5;
+/// One that is this share of it, in percent, is all that its thread does.
+const WHOLE_LIFE: u64 = 90;
 /// Shorter waits never are.
 const SHORTEST: u64 = 1_000_000;
 /// So many reads or writes are too many, where they take long in all.
@@ -46,7 +48,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
                 Wait::Lock if has_exited => 50.0,
                 Wait::Lock => 95.0,
                 Wait::Thread => 55.0,
-                Wait::Condition | Wait::Child => 50.0,
+                Wait::Condition | Wait::Signal | Wait::Child => 50.0,
                 Wait::Input => 45.0,
                 Wait::Events => 32.0,
                 Wait::Sleep => 30.0,
@@ -76,7 +78,10 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
         }
         let (duration, thread, seq) = waited.longest;
         let is_long = waited.total_ns >= SHORTEST && waited.total_ns.saturating_mul(100) / life >= LONG_SHARE;
-        if is_long && wait != Wait::Events {
+        // A thread that is there for what may come once, as for a signal, or for the end, waits for as long as the process lives.
+        let waits_for_the_end =
+            matches!(wait, Wait::Condition | Wait::Signal) && duration.saturating_mul(100) / life >= WHOLE_LIFE;
+        if is_long && wait != Wait::Events && !waits_for_the_end {
             let share = (waited.total_ns as f64 / life as f64).min(1.0);
             let base = match wait {
                 // Threads that stand in line for a lock do nothing at all.
@@ -84,7 +89,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
                 // Byte by byte.
                 Wait::Input if waited.count >= MANY => 50.0,
                 Wait::Input | Wait::Child | Wait::Sleep => 35.0,
-                Wait::Condition => 25.0,
+                Wait::Condition | Wait::Signal => 25.0,
                 Wait::Thread => 15.0,
                 Wait::Events => 5.0,
             };

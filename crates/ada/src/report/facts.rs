@@ -44,7 +44,10 @@ pub(super) fn gather(opened: &OpenedSession, order: &[usize]) -> Vec<Item> {
         }
         for limit in &manifest.limits {
             let words = limit.as_str().map_or_else(|| limit.to_string(), str::to_owned);
-            limits.push(Item::fact("limit", words, json!([limit])));
+            // What holds for the whole recording stands with each of its processes.
+            if !limits.iter().any(|it: &Item| it.value == words) {
+                limits.push(Item::fact("limit", words, json!([limit])));
+            }
         }
     }
     items.extend(process_lines::lines(&ran));

@@ -1,5 +1,6 @@
 //! What may be wrong, before anything else.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use ada_query::findings::{Finding, advice};
@@ -32,6 +33,29 @@ fn command(opened: &OpenedSession, finding: &Finding) -> String {
     }
 }
 
+/// Findings of which each stands for the same in other processes of its program, and how many those are: four compilers that run at
+/// once have one thing to tell.
+fn by_program<'a>(opened: &OpenedSession, findings: &'a [Finding]) -> Vec<(&'a Finding, usize)> {
+    let mut places: HashMap<_, usize> = HashMap::new();
+    let mut told: Vec<(&Finding, usize)> = Vec::new();
+    for it in findings {
+        let process = opened.processes().iter().find(|process| process.pid == it.pid);
+        let program = process.and_then(|process| opened.recorded(process).manifest.as_ref()?.command_line.first());
+        // Titles have figures, and those are each process's own.
+        let about = it.function.as_deref().unwrap_or(&it.title);
+        let key = (it.kind, about, it.facts["what"].as_str(), program.map_or_else(String::new, String::clone));
+        match places.get(&key) {
+            Some(&place) if told[place].0.pid != it.pid => told[place].1 += 1,
+            Some(_) => told.push((it, 0)),
+            None => {
+                places.insert(key, told.len());
+                told.push((it, 0));
+            }
+        }
+    }
+    told
+}
+
 pub(super) fn print(
     opened: &OpenedSession,
     out: &mut Out,
@@ -47,11 +71,17 @@ pub(super) fn print(
     if findings.is_empty() {
         return out.line("Nothing: no crash, no hang, no leak, no call much slower than others.");
     }
-    let shown = &findings[..findings.len().min(MOST).min(limit.max(1))];
-    for (number, it) in (1..).zip(shown) {
+    let told = by_program(opened, findings);
+    let shown = &told[..told.len().min(MOST).min(limit.max(1))];
+    for (number, (it, others)) in (1..).zip(shown) {
         let advice = advice(it);
         let ink = if advice.certainty == "possible" { Ink::Doubtful } else { Ink::Bad };
-        let pid = if has_several { format!(" ({}pid {})", command(opened, it), it.pid) } else { String::new() };
+        let also = match others {
+            0 => String::new(),
+            1 => ", and 1 process like it".to_owned(),
+            _ => format!(", and {others} processes like it"),
+        };
+        let pid = if has_several { format!(" ({}pid {}{also})", command(opened, it), it.pid) } else { String::new() };
         let mut title = format!("{} ({}): {}{pid}", it.kind.replace('_', " "), advice.certainty, it.title);
         for name in it.function.as_deref().into_iter().chain(it.facts["outlier"].as_str()) {
             title = title.replace(name, &short_name(name, terminal.width / 2));
@@ -66,8 +96,8 @@ pub(super) fn print(
         let next = format!("{}{of_session}", advice.next);
         out.line(&format!("    next: {}", terminal.ink(Ink::Typed, &next)))?;
     }
-    if findings.len() > shown.len() {
-        let words = format!("and {} more: ada ask findings{of_session}", findings.len() - shown.len());
+    if told.len() > shown.len() {
+        let words = format!("and {} more: ada ask findings{of_session}", told.len() - shown.len());
         out.line(&words)?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The processes of a session: a line for each, or for each program where they are many.
+//! The processes of a session: a line for each command, or for each program where they are many.
 
 use ada_event::ProcessId;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::item::Item;
 use crate::analysis::{counted, thousands};
 
-/// So many have a line of their own, …
+/// So many commands have a line of their own, …
 const FEW: usize = 8;
 /// … and so many programs have one where there are more.
 const MOST_LINES: usize = 12;
@@ -21,10 +21,11 @@ pub(super) struct RanProcess {
 
 /// The lines, in the order of the processes.
 pub(super) fn lines(processes: &[RanProcess]) -> Vec<Item> {
-    let mut words: Vec<String> = match processes.len() <= FEW {
-        true => processes.iter().map(RanProcess::words).collect(),
-        false => by_program(processes).iter().map(|group| of_program(group)).collect(),
-    };
+    let mut groups = grouped(processes, |it| &it.command);
+    if groups.len() > FEW {
+        groups = grouped(processes, RanProcess::program);
+    }
+    let mut words: Vec<String> = groups.iter().map(|group| of_group(group)).collect();
     if words.len() > MOST_LINES {
         let more = words.len() - (MOST_LINES - 1);
         words.truncate(MOST_LINES - 1);
@@ -58,12 +59,12 @@ impl RanProcess {
     }
 }
 
-/// Those that ran the same program and ended in the same way, in the order in which the first of each came.
-fn by_program(processes: &[RanProcess]) -> Vec<Vec<&RanProcess>> {
+/// Those that ran the same and ended in the same way, in the order in which the first of each came.
+fn grouped<'a>(processes: &'a [RanProcess], what: impl Fn(&'a RanProcess) -> &'a str) -> Vec<Vec<&'a RanProcess>> {
     let mut groups: Vec<Vec<&RanProcess>> = Vec::new();
     let mut numbers = std::collections::HashMap::new();
     for process in processes {
-        let number = *numbers.entry((process.program(), &process.end)).or_insert(groups.len());
+        let number = *numbers.entry((what(process), &process.end)).or_insert(groups.len());
         match groups.get_mut(number) {
             Some(group) => group.push(process),
             None => groups.push(vec![process]),
@@ -72,7 +73,7 @@ fn by_program(processes: &[RanProcess]) -> Vec<Vec<&RanProcess>> {
     groups
 }
 
-fn of_program(group: &[&RanProcess]) -> String {
+fn of_group(group: &[&RanProcess]) -> String {
     match group {
         [only] => only.words(),
         [first, ..] => {
@@ -111,12 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn a_few_processes_have_a_line_each() {
+    fn a_few_commands_have_a_line_each() {
         assert_eq!(words(&[ran(1, "make", "exit code 0")]), ["make (pid 1): exit code 0"]);
         assert_eq!(lines(&[ran(1, "make", "exit code 0")])[0].json["pid"], 1);
-        let few: Vec<RanProcess> = (1..=8).map(|pid| ran(pid, "cc a.c", "exit code 0")).collect();
-        assert_eq!(words(&few)[7], "cc a.c (pid 8, started by 1): exit code 0");
+        let few: Vec<RanProcess> = (1..=8).map(|pid| ran(pid, &format!("cc {pid}.c"), "exit code 0")).collect();
+        assert_eq!(words(&few)[7], "cc 8.c (pid 8, started by 1): exit code 0");
         assert_eq!(lines(&few).last().unwrap().json.as_array().map(Vec::len), Some(8));
+        let same: Vec<RanProcess> = (1..=5).map(|pid| ran(pid, "sort -r a.txt", "exit code 0")).collect();
+        assert_eq!(words(&same), ["sort -r a.txt (5 processes, pids 1 to 5): exit code 0"]);
     }
 
     #[test]

@@ -85,11 +85,14 @@ impl<'a> Use<'a> {
     }
 
     fn merge(&mut self, other: Self) {
-        if other.stats.timed > 0 && (self.stats.timed == 0 || other.stats.max_ns > self.stats.max_ns) {
-            self.process = other.process;
-        }
         self.pids.extend(other.pids);
-        self.stats.to_mut().merge(other.stats.into_owned());
+        let stats = self.stats.to_mut();
+        // The longest call is the one that is referred to. Processes number functions each in their way.
+        if other.stats.timed > 0 && (stats.timed == 0 || other.stats.max_ns > stats.max_ns) {
+            self.process = other.process;
+            stats.function = other.stats.function;
+        }
+        stats.merge(other.stats.into_owned());
         merge_outside(&mut self.outside, other.outside);
         self.states = self.states.zip(other.states).map(|(one, two)| one.plus(two));
         let sum =

@@ -121,6 +121,19 @@ fn functions_have_the_name_of_the_program_that_they_ran_in() {
     assert!(!report.contains(&format!("{shell}+0x")) || report.contains(&format!(" [{shell}]")), "{report}");
 }
 
+/// A shell that a shell runs has other numbers for the same functions. Which of the two has the longest call of one is chance; of hundreds,
+/// each has some.
+#[test]
+fn functions_of_several_processes_have_names_whichever_has_the_longest_call() {
+    let lines = "for i in 1 2 3 4 5 6 7 8 9; do x=$x$i; done";
+    let script = format!("/bin/sh -c '{lines}; :'; {lines}");
+    let traced = TracedProgram::trace_running_file("/bin/sh".as_ref(), &["-c", &script]);
+    let all = traced.json("top", &["--all", "--limit", "0"])["functions"].clone();
+    let is_number = |it: &&Value| it["name"].as_str().unwrap().chars().all(|it| it == ':' || it.is_ascii_digit());
+    let numbers: Vec<&Value> = all.as_array().unwrap().iter().filter(is_number).collect();
+    assert!(numbers.is_empty(), "{numbers:#?}");
+}
+
 #[test]
 fn several_processes_are_merged_by_program_with_the_busy_one_first() {
     let program = Program::new("bug_leak.c").build();

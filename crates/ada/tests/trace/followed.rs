@@ -40,6 +40,19 @@ fn all_programs_of_a_pipeline_are_traced() {
     assert_eq!(session.processes().len(), 4);
 }
 
+/// `env` asks to exec in one folder after the other. Whoever watches it hears that it asks again: another thread of ada that heard it was
+/// refused, and each time the session said that the program is not traced.
+#[test]
+fn a_program_that_is_looked_for_in_many_folders_is_traced_and_nothing_else_is_said() {
+    let folders: String = (0..20).map(|number| format!("/nowhere/{number}:")).collect();
+    let (_folder, session) =
+        script(&format!("for i in 1 2 3; do env PATH={folders}/usr/bin:/bin sort /dev/null; done"));
+    assert_eq!(session.processes().iter().filter(|process| ran(process, "/sort")).count(), 3);
+    let limits: Vec<_> =
+        session.processes().iter().filter_map(|it| it.manifest.as_ref()).flat_map(|it| &it.limits).collect();
+    assert!(limits.is_empty(), "{limits:?}");
+}
+
 /// The stubs of programs that nobody runs any more are let go, and others' are not: the loop runs in a fork of a program
 /// that has gone on to another one long ago.
 #[test]
