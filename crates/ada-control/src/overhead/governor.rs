@@ -182,7 +182,7 @@ impl<'a> Governor<'a> {
             self.own.extend(&decision.count);
         }
         if let Some(unhooking) = self.unhooking.as_mut().filter(|_| !decision.unhook.is_empty()) {
-            let gone = unhooking.remove(self.programs, self.seen.processes(), &decision.unhook);
+            let gone = unhooking.remove(self.programs, self.seen.processes(), &decision.unhook, self.has_scheduler);
             switches.switch(&gone, SwitchMode::Unhooked, WHY);
             switches.note_unhooked(&gone);
             self.own.retain(|function| !gone.contains(function));

@@ -48,15 +48,18 @@ impl Unhooking {
         self.functions.contains(&function)
     }
 
-    /// Removes hooks, the hottest function's first. Gives the functions that have lost theirs in some process.
+    /// Removes hooks, the hottest function's first. Gives the functions that have lost theirs in some process. An exit costs next to
+    /// nothing where no call is recorded, and the return of one that still runs is seen by it: only where a scheduler goes from stack
+    /// to stack, so that exits lead to the agent, are as many removed as can be.
     pub(super) fn remove(
         &mut self,
         programs: &Programs,
         processes: &BTreeSet<ProcessId>,
         functions: &[FunctionId],
+        has_scheduler: bool,
     ) -> Vec<FunctionId> {
         let wanted: Vec<FunctionId> = functions.iter().copied().filter(|known| !self.kept.contains(known)).collect();
-        let changes = changes(programs, processes, &wanted);
+        let changes = changes(programs, processes, &wanted, has_scheduler);
         self.kept.extend(wanted.iter().filter(|wanted| changes.iter().all(|change| change.function != **wanted)));
         let pool = programs.switches.pool();
         let edits = &pool.control().code_edits;
@@ -90,7 +93,12 @@ impl Unhooking {
 }
 
 /// What has to be changed in which program.
-fn changes(programs: &Programs, processes: &BTreeSet<ProcessId>, functions: &[FunctionId]) -> Vec<Change> {
+fn changes(
+    programs: &Programs,
+    processes: &BTreeSet<ProcessId>,
+    functions: &[FunctionId],
+    has_scheduler: bool,
+) -> Vec<Change> {
     let hooked = programs.lock();
     let mut changes = Vec::new();
     let mut living: HashMap<ProgramId, Vec<ProcessId>> = HashMap::new();
@@ -118,7 +126,8 @@ fn changes(programs: &Programs, processes: &BTreeSet<ProcessId>, functions: &[Fu
         let jumps = installer.jumps_of(&module.file, function.symbol_index() as usize);
         for (number, (jump, original)) in jumps.iter().enumerate() {
             let bytes = jump.bytes();
-            let Some(address) = word_of(jump.at, bytes.len(), are_whole_in_lines()) else {
+            let in_lines = are_whole_in_lines() && (number == 0 || has_scheduler);
+            let Some(address) = word_of(jump.at, bytes.len(), in_lines) else {
                 if number == 0 {
                     break;
                 }
