@@ -80,7 +80,7 @@ pub(super) struct Decision {
     pub(super) record: Vec<FunctionId>,
     /// Those that are too hot even to be counted.
     pub(super) unhook: Vec<FunctionId>,
-    /// To follow a runtime's scheduler takes more than the budget by itself, and nothing else is left to save.
+    /// To follow a runtime's scheduler takes almost all of the budget by itself, or more.
     pub(super) scheduler_is_too_dear: bool,
 }
 
