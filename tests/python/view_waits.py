@@ -19,22 +19,25 @@ kinds = page.wait("ada.shown.arrows.length > 3 && [...new Set(ada.shown.arrows.m
 assert {"create", "wake", "hold"} <= set(kinds), kinds
 
 # From a wait to its holder's call: by a click on the arrow of the lock, near its end.
-WANTED = "ada.shown.arrows.filter((it) => it[0] === 'hold').sort((a, b) => (b[6] - b[3]) - (a[6] - a[3]))[0]"
+HOLDS = "ada.shown.arrows.filter((it) => it[0] === 'hold').sort((a, b) => (b[6] - b[3]) - (a[6] - a[3]))"
+WANTED = f"{HOLDS}[0]"
 times = page.wait(f"(() => {{ const it = {WANTED}; return it && [it[3], it[6]]; }})()", "an arrow of a lock")
 middle, apart = sum(times) / 2, max(abs(times[1] - times[0]), 1000)
 page.run(f"ada.actions.zoomTo({{ start: {middle - apart}, duration: {2 * apart} }})")
 page.settle()
 page.run(f"(() => {{ const it = {WANTED}; ada.reveal(it[4], it[5]); window.dispatchEvent(new Event('resize')); }})()")
 page.settle()
+# Others may cover the longest one: where threads wake and hold each other, arrows lie on top of each other.
 found = page.wait(f"""(() => {{
-  const arrow = {WANTED};
-  for (let t = 1; arrow && t >= 0.55; t -= 0.02) {{
-    const [x, y] = ada.arrowPoint(arrow, t) ?? [0, 0];
-    const hit = ada.arrowAt(x, y);
-    if (hit?.arrow === arrow && !hit.toEnd && y > 30 && y < ada.sizes.height - 4 && x > ada.sizes.gutter) return {{ x, y, from: arrow[7], to: arrow[8] }};
+  for (const arrow of {HOLDS}) {{
+    for (let t = 1; t >= 0.55; t -= 0.02) {{
+      const [x, y] = ada.arrowPoint(arrow, t) ?? [0, 0];
+      const hit = ada.arrowAt(x, y);
+      if (hit?.arrow === arrow && !hit.toEnd && y > 30 && y < ada.sizes.height - 4 && x > ada.sizes.gutter) return {{ x, y, from: arrow[7], to: arrow[8] }};
+    }}
   }}
   return null;
-}})()""", "a point of the arrow that is no other's")
+}})()""", "a point of an arrow that is no other's")
 page.click(box["left"] + found["x"], box["top"] + found["y"])
 page.wait(f"ada.view.chosen?.reference === '{found['from']}'", "the holder's call to be chosen")
 page.wait(f"document.querySelector('#content dd .mono')?.textContent === '{found['from']}'", "its details")
