@@ -137,14 +137,14 @@ unsafe fn obtain(
 ) -> Option<(usize, u64)> {
     let pool = pool();
     let control = pool.control();
-    if recorder::is_gone(control, || blocked.sleep(recorder::WAIT_STEP)) {
+    if recorder::is_gone(pool, || blocked.sleep(recorder::WAIT_STEP)) {
         return None;
     }
     if let Some(chunk) = pool.claim() {
         return Some((chunk, 0));
     }
     control.exhausted.fetch_add(1, Ordering::Relaxed);
-    if control.on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
+    if pool.orders().on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
         // What it has just filled is worth keeping as long as there is room for every thread's newest.
         let newest = handed_over.map(|full| full.chunk);
         // SAFETY: the caller's promise.
@@ -164,13 +164,14 @@ unsafe fn obtain(
         // It has waited in vain before.
         return None;
     }
-    let mut patience = Patience::new(control);
-    let mut looks = control.looks_for_ended.load(Ordering::Relaxed);
+    let mut patience = Patience::new(pool);
+    let mut looks = pool.orders().looks_for_ended.load(Ordering::Relaxed);
     let mut claims = control.claims.load(Ordering::Relaxed);
     let (mut hopeless, begun) = (0, clock());
     while patience.lasts() {
         blocked.sleep(WAIT_STEP);
-        let has_hope = hopeless < HOPE || control.looks_for_ended.load(Ordering::Relaxed).wrapping_sub(looks) < LOOKS;
+        let has_hope =
+            hopeless < HOPE || pool.orders().looks_for_ended.load(Ordering::Relaxed).wrapping_sub(looks) < LOOKS;
         let beyond = || if is_worth_waiting() && has_hope { None } else { growth::claim_chunk() };
         if let Some(chunk) = pool.claim().or_else(beyond) {
             return Some((chunk, clock().saturating_sub(begun)));
@@ -179,7 +180,7 @@ unsafe fn obtain(
             // All chunks belong to living threads, which may be waiting for this one.
             return None;
         }
-        let looked = control.looks_for_ended.load(Ordering::Relaxed);
+        let looked = pool.orders().looks_for_ended.load(Ordering::Relaxed);
         let given = control.claims.load(Ordering::Relaxed);
         if given != claims || pool.is_drain_behind() {
             (hopeless, looks, claims) = (0, looked, given);

@@ -16,7 +16,7 @@ const PAGE: u64 = 4096;
 /// Makes those that this process has not made yet, unless another of its threads is at it. Called with signals blocked.
 pub(crate) fn make() {
     let pool = pool();
-    let edits = &pool.control().code_edits;
+    let (edits, made) = (&pool.orders().code_edits, &pool.control().edits_made);
     let (added, block) = (edits.added(), process_block());
     if block.edits_done.load(Ordering::Relaxed) as usize >= added
         || block.edits_busy.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err()
@@ -29,12 +29,12 @@ pub(crate) fn make() {
         return;
     }
     let done = block.edits_done.load(Ordering::Relaxed) as usize;
-    for edit in (done..added).filter_map(|number| edits.get(number)) {
+    for (edit, times) in (done..added).filter_map(|number| edits.get(number).zip(made.done.get(number))) {
         let is_ours = edit.program.load(Ordering::Relaxed) == get(Item::Program) as u32;
         if !is_ours || clock() > edit.until.load(Ordering::Relaxed) {
             continue;
         }
-        let result = if change(edit) { &edit.done } else { &edits.failed };
+        let result = if change(edit) { times } else { &made.failed };
         result.fetch_add(1, Ordering::Relaxed);
     }
     block.edits_done.store(added as u32, Ordering::Relaxed);

@@ -6,8 +6,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Item {
-    /// The shared memory: control block and chunks.
+    /// The memory that is shared to be written: control block and chunks.
     Pool,
+    /// What the recorder says, to be read.
+    Orders,
     /// The private memory: thread states and shadow stacks.
     Private,
     /// The loader's `r_debug`; 0 in a static program.
@@ -29,7 +31,7 @@ pub enum Item {
 }
 
 /// How many entries there are.
-pub const ITEMS: usize = 10;
+pub const ITEMS: usize = 11;
 
 /// The table. Its memory is not writable in the target, and need not be.
 #[unsafe(no_mangle)]

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::arch::number::{RT_SIGACTION, RT_TGSIGQUEUEINFO, TGKILL};
 use crate::arch::{ada_crash_restorer, clock, current_state, signal_registers, thread_pointer};
 use crate::config::{Item, get};
-use crate::memory::{owner, process_block, shadow_base, shadow_end, state, state_number, states};
+use crate::memory::{owner, pool, process_block, shadow_base, shadow_end, state, state_number, states};
 use crate::{origins, syscall};
 
 const SIG_DFL: u64 = 0;
@@ -177,8 +177,8 @@ fn control() -> &'static Control {
 
 /// A free slot, waited for as long as the recorder lives: it empties them in no time.
 fn wait_for_slot() -> Option<&'static CrashSlot> {
-    let control = control();
-    let mut rounds = control.heartbeats.load(Ordering::Relaxed);
+    let (control, pool) = (control(), pool());
+    let mut rounds = pool.orders().heartbeats.load(Ordering::Relaxed);
     let mut idle = 0;
     loop {
         if let Some(slot) = control.crashes.claim() {
@@ -188,7 +188,7 @@ fn wait_for_slot() -> Option<&'static CrashSlot> {
             return None;
         }
         syscall::sleep_nanoseconds(WAIT_STEP);
-        let now = control.heartbeats.load(Ordering::Relaxed);
+        let now = pool.orders().heartbeats.load(Ordering::Relaxed);
         idle = if now == rounds { idle + 1 } else { 0 };
         rounds = now;
     }

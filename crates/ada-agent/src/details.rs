@@ -22,7 +22,7 @@ const _: () = assert!(ada_ring::detail::MAX_WINDOW <= PAGES_TOGETHER * PAGE as u
 /// # Safety
 /// `state` is the calling thread's own.
 pub(crate) unsafe fn begin(state: *mut ThreadState, blocked: &mut SignalsBlocked) {
-    let is_kept = pool().control().detail_mode.load(Ordering::Relaxed) == DetailMode::Windows as u32;
+    let is_kept = pool().orders().detail_mode.load(Ordering::Relaxed) == DetailMode::Windows as u32;
     // SAFETY: the caller's promise.
     unsafe {
         if is_kept && is_past_end((*state).detail_position) {
@@ -36,7 +36,7 @@ pub(crate) unsafe fn begin(state: *mut ThreadState, blocked: &mut SignalsBlocked
 /// # Safety
 /// `state` is the calling thread's own.
 pub unsafe fn reserve(state: *mut ThreadState) -> u64 {
-    if pool().control().detail_mode.load(Ordering::Relaxed) == DetailMode::All as u32 {
+    if pool().orders().detail_mode.load(Ordering::Relaxed) == DetailMode::All as u32 {
         // SAFETY: the caller's promise.
         return unsafe { reserve_in_lane(state, Lane::Detail) };
     }
@@ -106,7 +106,7 @@ unsafe fn turn_chunks(state: *mut ThreadState, blocked: &mut SignalsBlocked) {
         let turn = (*state).detail_chunks_taken as usize % 2;
         if (*state).detail_chunks[turn] == 0 {
             let claimed = match pool.claim_if_plenty() {
-                None if pool.control().marks.is_on.load(Ordering::Relaxed) != 0 => windows::wait_for_chunk(blocked),
+                None if pool.orders().marks.is_on.load(Ordering::Relaxed) != 0 => windows::wait_for_chunk(blocked),
                 claimed => claimed.map(|chunk| (chunk, 0)),
             };
             // A handler that ran during a wait may have changed the chunk meanwhile.

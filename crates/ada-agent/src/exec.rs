@@ -17,7 +17,7 @@ pub(crate) fn ask(path: u64) {
     }
     let pool = pool();
     let control = pool.control();
-    let mut patience = Patience::new(control);
+    let mut patience = Patience::new(pool);
     let thread = syscall::thread();
     let Some(call) = claim(control, thread, &mut patience) else { return };
     call.pid.store(syscall::process(), Ordering::Relaxed);
@@ -52,7 +52,7 @@ pub(crate) fn failed() {
 }
 
 /// The entry that a thread has from its last try, or a free one.
-fn claim<'c>(control: &'c Control, thread: u32, patience: &mut Patience<'_>) -> Option<&'c ExecCall> {
+fn claim<'c>(control: &'c Control, thread: u32, patience: &mut Patience) -> Option<&'c ExecCall> {
     let execs = &control.execs;
     let tries_again = |call: &&ExecCall| {
         call.advance(ExecStage::Failed, ExecStage::Idle) || call.advance(ExecStage::Go, ExecStage::Idle)

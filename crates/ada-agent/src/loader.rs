@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use ada_ring::LoaderStage;
+use ada_ring::control::ASKING;
 
 use crate::arch::number::FUTEX;
 use crate::config::{Item, get};
@@ -13,8 +13,7 @@ use crate::syscall;
 /// `r_debug.r_state` once the list of libraries is complete.
 const CONSISTENT: u32 = 0;
 const STATE_OFFSET: u64 = 24;
-/// Stands in the word of the waiting process while the rest is filled in.
-const ASKING: u32 = u32::MAX;
+
 /// Notifies the recorder, makes the system calls it asks for, and returns when it is done.
 pub(crate) fn libraries_changed() {
     let debug = get(Item::LoaderDebug);
@@ -27,12 +26,12 @@ pub(crate) fn libraries_changed() {
     }
     let pool = pool();
     let control = pool.control();
-    let loader = &control.loader;
+    let (loader, order) = (&control.loader, &pool.orders().loader);
     if !syscall::may_ask_who() || !syscall::may(FUTEX) {
         return;
     }
     // One at a time: another process may be loading something too.
-    let mut patience = Patience::new(control);
+    let mut patience = Patience::new(pool);
     loop {
         match loader.waiting.compare_exchange(0, ASKING, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => break,
@@ -41,26 +40,31 @@ pub(crate) fn libraries_changed() {
         }
     }
     let process = syscall::process();
+    // What was said before was said to others.
+    let releases = order.releases.load(Ordering::Acquire);
+    let mut made = order.wanted.load(Ordering::Acquire);
+    loader.made.store(made, Ordering::Relaxed);
     loader.program.store(get(Item::Program) as u32, Ordering::Relaxed);
     loader.waiting.store(process, Ordering::Release);
     syscall::futex_wake(&loader.waiting);
     loop {
-        // Read before the stage, so that a message between the look and the wait ends the wait.
-        let said = loader.said.load(Ordering::Acquire);
-        // Another process may be next already, and the recorder's requests are for that one.
-        if loader.waiting.load(Ordering::Acquire) != process {
+        // Read before the rest, so that a message between the look and the wait ends the wait.
+        let said = order.said.load(Ordering::Acquire);
+        if order.releases.load(Ordering::Acquire) != releases {
             return;
         }
-        if loader.stage.load(Ordering::Acquire) == LoaderStage::CallWanted as u32 {
-            let word = |at: usize| loader.call[at].load(Ordering::Relaxed);
-            // SAFETY: the recorder asks only for mappings where nothing is mapped.
+        let wanted = order.wanted.load(Ordering::Acquire);
+        if wanted != made && order.process.load(Ordering::Relaxed) == process {
+            let word = |at: usize| order.call[at].load(Ordering::Relaxed);
+            // SAFETY: the recorder asks only for mappings where nothing is mapped, and nobody else can write here.
             let result = unsafe { syscall::call(word(0), [word(1), word(2), word(3), word(4), word(5), word(6)]) };
+            made = wanted;
             loader.result.store(result as u64, Ordering::Relaxed);
-            loader.stage.store(LoaderStage::CallMade as u32, Ordering::Release);
-            syscall::futex_wake(&loader.stage);
+            loader.made.store(made, Ordering::Release);
+            syscall::futex_wake(&loader.made);
             continue;
         }
-        syscall::futex_wait(&loader.said, said, WAIT_STEP);
+        syscall::futex_wait(&order.said, said, WAIT_STEP);
         if !patience.lasts() {
             let _ = loader.waiting.compare_exchange(process, 0, Ordering::AcqRel, Ordering::Relaxed);
             return;

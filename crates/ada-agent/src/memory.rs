@@ -3,15 +3,15 @@
 use ada_ring::state::{
     KnownStack, MAX_KNOWN_STACKS, MAX_REGIONS, OpenFrame, ProcessBlock, STATE_STRIDE, STATES, private,
 };
-use ada_ring::{Pool, ShadowFrame, ThreadState, shadow_stack};
+use ada_ring::{Orders, Pool, ShadowFrame, ThreadState, shadow_stack};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::config::{Item, get};
 
 /// The shared memory.
 pub fn pool() -> Pool {
-    // SAFETY: the recorder maps it before any agent code runs, and nothing unmaps it.
-    unsafe { Pool::at(get(Item::Pool) as *mut u8) }
+    // SAFETY: the recorder maps both before any agent code runs, and nothing unmaps them.
+    unsafe { Pool::at(get(Item::Pool) as *mut u8, get(Item::Orders) as *const Orders) }
 }
 
 /// The process block.

@@ -53,9 +53,11 @@ const CALLS: &[(u64, [u64; 6])] = &[
 ];
 /// Other forms of the same.
 const FURTHER: &[(u64, [u64; 6])] = &[
-    (MMAP, [ADDRESS, 4096, 5, 0x10_0001, 5, 4096]),
+    (MMAP, [ADDRESS, 4096, 5, 0x10_0002, 5, 4096]),
+    (MMAP, [ADDRESS, 4096, 3, 0x10_0001, 5, 4096]),
     (MPROTECT, [ADDRESS, 4096, 5, 0, 0, 0]),
     (MADVISE, [ADDRESS, 4096, 23, 0, 0, 0]),
+    (MADVISE, [ADDRESS, 4096, 4, 0, 0, 0]),
     (FUTEX, [ADDRESS, 1, 0x7fff_ffff, 0, 0, 0]),
     (TGKILL, [OWN_PROCESS, 1, 11, 0, 0, 0]),
     (OPENAT, [u64::MAX - 99, ADDRESS, 0x8_0000, 0, 0, 0]),

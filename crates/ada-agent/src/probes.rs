@@ -270,7 +270,7 @@ pub(crate) fn errno() -> u64 {
 }
 
 fn has_role(probe: u64, role: Role) -> bool {
-    pool().control().probes.get(probe as usize).is_some_and(|probe| probe.has_role(role))
+    pool().orders().probes.get(probe as usize).is_some_and(|probe| probe.has_role(role))
 }
 
 /// Keeps what a probe reads, and gives the time of its record.
@@ -287,7 +287,7 @@ unsafe fn keep(
 ) -> u64 {
     let mut record = RawProbe { detail, context, count: 0, words: [UNREADABLE; PROBE_WORDS] };
     let (mut count, mut long) = (0, None);
-    if let Some(probe) = pool().control().probes.get(probe as usize) {
+    if let Some(probe) = pool().orders().probes.get(probe as usize) {
         for read in probe.reads(mark == RETURN) {
             let end = count + read.count();
             if end > PROBE_WORDS {

@@ -37,7 +37,7 @@ pub(crate) unsafe fn take(state: *mut ThreadState, record: *mut RawProbe, probe:
     let sources = Sources { bases, vectors };
     let mut words = [UNREADABLE; PROBE_WORDS];
     let mut count = 0;
-    if let Some(probe) = pool().control().probes.get((probe & !AT_RETURN) as usize) {
+    if let Some(probe) = pool().orders().probes.get((probe & !AT_RETURN) as usize) {
         for read in probe.reads(is_return) {
             let end = count + read.count();
             if end > PROBE_WORDS {

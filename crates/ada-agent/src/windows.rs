@@ -31,7 +31,7 @@ pub(crate) unsafe fn chunk_is_full(state: *mut ThreadState, full: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         let Some(turn) = (0..2).find(|&turn| (*state).detail_chunks[turn] == full as u32 + 1) else { return };
-        let marks = &pool.control().marks;
+        let marks = &pool.orders().marks;
         let mut is_wanted = pool.header(full).wanted.load(Ordering::Relaxed) != 0;
         if marks.is_on.load(Ordering::Relaxed) != 0 {
             let stride = get(Item::DetailStride) as usize;
@@ -66,16 +66,16 @@ unsafe fn is_open(state: *mut ThreadState) -> bool {
 /// something to free. Chunks that events need stay theirs.
 pub(crate) fn wait_for_chunk(blocked: &mut SignalsBlocked) -> Option<(usize, u64)> {
     let pool = pool();
-    let control = pool.control();
-    let mut rounds = control.heartbeats.load(Ordering::Relaxed);
+    let orders = pool.orders();
+    let mut rounds = orders.heartbeats.load(Ordering::Relaxed);
     let (mut idle, mut has_waited, begun) = (0, false, clock());
     loop {
         if let Some(chunk) = pool.claim_leaving(LEFT_FOR_EVENTS) {
             let waited = if has_waited { clock().saturating_sub(begun) } else { 0 };
             return Some((chunk, waited));
         }
-        let may_wait = control.on_full.load(Ordering::Relaxed) == OnFull::Wait as u32
-            && control.recorder_gone.load(Ordering::Relaxed) == 0
+        let may_wait = orders.on_full.load(Ordering::Relaxed) == OnFull::Wait as u32
+            && pool.control().recorder_gone.load(Ordering::Relaxed) == 0
             && pool.is_drain_behind()
             && idle < PATIENCE;
         if !may_wait {
@@ -83,7 +83,7 @@ pub(crate) fn wait_for_chunk(blocked: &mut SignalsBlocked) -> Option<(usize, u64
         }
         blocked.sleep(WAIT_STEP);
         has_waited = true;
-        let now = control.heartbeats.load(Ordering::Relaxed);
+        let now = orders.heartbeats.load(Ordering::Relaxed);
         idle = if now == rounds { idle + 1 } else { 0 };
         rounds = now;
     }

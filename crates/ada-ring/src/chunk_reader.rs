@@ -198,6 +198,7 @@ impl Drop for ChunkReader<'_> {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::orders::ORDERS_BYTES;
     use crate::pool::CHUNKS_AT;
     use crate::{CHUNK_SIZE, Lane, RECORDS_PER_CHUNK, ThreadKey};
     use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -206,13 +207,14 @@ mod tests {
 
     impl Memory {
         fn new(chunks: usize) -> (Self, Pool) {
-            let layout = Layout::from_size_align(CHUNKS_AT + chunks * CHUNK_SIZE, CHUNK_SIZE).unwrap();
+            let rings = CHUNKS_AT + chunks * CHUNK_SIZE;
+            let layout = Layout::from_size_align(rings + ORDERS_BYTES, CHUNK_SIZE).unwrap();
             // SAFETY: the layout is not empty.
             let base = unsafe { alloc_zeroed(layout) };
             // SAFETY: `base` is large enough, aligned, and freed after the last use.
-            let pool = unsafe { Pool::at(base) };
-            pool.control().chunk_count.store(chunks as u32, Ordering::Relaxed);
-            pool.control().most_chunks.store(chunks as u32, Ordering::Relaxed);
+            let pool = unsafe { Pool::at(base, base.add(rings).cast()) };
+            pool.orders().chunk_count.store(chunks as u32, Ordering::Relaxed);
+            pool.orders().most_chunks.store(chunks as u32, Ordering::Relaxed);
             (Self(base, layout), pool)
         }
     }

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub const MAX_EDITS: usize = 4096;
 
 /// The processors' caches have lines of so many bytes; a word that lies in two of them is never changed.
-const LINE: u64 = 64;
+pub const LINE: u64 = 64;
 
 /// One word of code to change.
 #[repr(C)]
@@ -20,8 +20,6 @@ const LINE: u64 = 64;
 pub struct CodeEdit {
     /// The number of the program that it is about.
     pub program: AtomicU32,
-    /// How many processes have made it.
-    pub done: AtomicU32,
     /// Where the word is, which lies in one line of the caches.
     pub address: AtomicU64,
     /// What it holds; anything else is left alone.
@@ -37,9 +35,16 @@ pub struct CodeEdit {
 pub struct CodeEdits {
     /// How many there are. Written last.
     count: AtomicU32,
+    edits: [CodeEdit; MAX_EDITS],
+}
+
+/// What became of them: the programs' word.
+#[repr(C)]
+pub struct EditsMade {
+    /// How many processes have made each.
+    pub done: [AtomicU32; MAX_EDITS],
     /// How often one could not be made.
     pub failed: AtomicU32,
-    edits: [CodeEdit; MAX_EDITS],
 }
 
 impl CodeEdits {

@@ -1,37 +1,12 @@
-//! The control block at the start of the shared memory.
+//! The control block at the start of the rings' memory.
 
-use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::chunk::{CHUNK_SIZE, MAX_CHUNKS};
-use crate::code_edits::CodeEdits;
+use crate::code_edits::EditsMade;
 use crate::counters;
 use crate::crash::CrashSlots;
 use crate::handler_functions::HandlerFunctions;
-use crate::marks::Marks;
-use crate::probe::{MAX_PROBES, Probe};
-
-/// What happens to registers and stack windows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum DetailMode {
-    /// They are not captured.
-    Off = 0,
-    /// Each thread keeps its newest ones in two chunks of its own, which it overwrites in turn.
-    Windows = 1,
-    /// All are written.
-    All = 2,
-}
-
-/// What a thread does when there is no chunk for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum OnFull {
-    /// Wait, as long as the recorder lives.
-    Wait = 0,
-    /// Give the oldest records up.
-    Drop = 1,
-}
 
 /// Why records were given up; each has a counter in [`Control::drops`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,28 +41,14 @@ impl DropReason {
     }
 }
 
-/// The control block: the first pages of the shared memory. All zero is a valid start.
+/// The control block: the first pages of the memory that programs write. What the recorder alone says is elsewhere, see [`crate::orders`].
+/// All zero is a valid start.
 #[repr(C)]
 pub struct Control {
-    /// How many chunks all threads share.
-    pub chunk_count: AtomicU32,
-    /// How many chunks there can be, with those beyond them.
-    pub most_chunks: AtomicU32,
-    /// How many there are, once some beyond them have been needed.
+    /// How many chunks there are, once some beyond those that all share have been needed.
     pub chunk_end: AtomicU32,
-    /// How many blocks of counters there can be.
-    pub most_blocks: AtomicU32,
-    /// [`OnFull`] as a number.
-    pub on_full: AtomicU32,
-    /// 1 once the recorder has said that it will take no more.
+    /// 1 once the recorder has said that it will take no more, or was found to be gone.
     pub recorder_gone: AtomicU32,
-    /// [`DetailMode`] as a number.
-    pub detail_mode: AtomicU32,
-    /// Grows for as long as the recorder lives, whatever it is busy with: a wait during which it stands still is a wait
-    /// for a dead one.
-    pub heartbeats: AtomicU64,
-    /// Grows with every round in which the drain has looked for the chunks of threads that have ended.
-    pub looks_for_ended: AtomicU64,
     /// How many chunks have been given to threads.
     pub claims: AtomicU64,
     /// How often no chunk was free.
@@ -100,12 +61,8 @@ pub struct Control {
     pub execs: ExecCalls,
     /// What threads record of fatal signals.
     pub crashes: CrashSlots,
-    /// Which functions the triggers are about.
-    pub marks: Marks,
-    /// What is to be changed in the program's code.
-    pub code_edits: CodeEdits,
-    /// What runtime probes read.
-    pub probes: [Probe; MAX_PROBES],
+    /// What became of the edits of code.
+    pub edits_made: EditsMade,
     /// Which functions handle signals.
     pub handlers: HandlerFunctions,
     /// What the agent has taken of the programs' time.
@@ -127,36 +84,21 @@ pub struct AgentTime {
     pub ticks: AtomicU64,
 }
 
-/// The meeting of a thread that has loaded a library and the recorder that hooks it. The thread does not only wait: it
-/// makes the system calls that the recorder asks for, so that nobody needs to stop it from outside.
+/// Stands for the waiting process while a thread fills the rest in.
+pub const ASKING: u32 = u32::MAX;
+
+/// What a thread says that has loaded a library, to the recorder that hooks it. The thread does not only wait: it makes the system
+/// calls that the recorder asks for ([`crate::orders::LoaderOrder`]), so that nobody needs to stop it from outside.
 #[repr(C)]
 pub struct LoaderCall {
-    /// The process of the waiting thread; 0 when nobody waits. The recorder sleeps on this word.
+    /// The process of the waiting thread; 0 when nobody waits, [`ASKING`] when somebody is about to. The recorder sleeps on this word.
     pub waiting: AtomicU32,
-    /// Changes with everything that the recorder says. The thread sleeps on this word.
-    pub said: AtomicU32,
-    /// A [`LoaderStage`] as a number.
-    pub stage: AtomicU32,
     /// The number of the program that the process runs.
     pub program: AtomicU32,
-    /// The system call's number and arguments.
-    pub call: [AtomicU64; 7],
-    /// What it gave.
+    /// The number of the newest system call that was made. The recorder sleeps on this word.
+    pub made: AtomicU32,
+    /// What that gave.
     pub result: AtomicU64,
-    /// A path for calls that take one, with a NUL.
-    pub path: UnsafeCell<[u8; 128]>,
-}
-
-/// How far a system call has got that the recorder asks a waiting thread for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum LoaderStage {
-    /// No call is asked for.
-    Idle = 0,
-    /// The recorder wants a call.
-    CallWanted = 1,
-    /// The thread has made it.
-    CallMade = 2,
 }
 
 /// How many threads can be about to run other programs at once. Others wait until one of these has got there.

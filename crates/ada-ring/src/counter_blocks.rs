@@ -15,7 +15,7 @@ impl Pool {
 
     /// How many blocks there can be.
     pub fn most_blocks(&self) -> usize {
-        (self.control().most_blocks.load(Ordering::Relaxed) as usize).min(MAX_BLOCKS)
+        (self.orders().most_blocks.load(Ordering::Relaxed) as usize).min(MAX_BLOCKS)
     }
 
     /// A block's first counter.

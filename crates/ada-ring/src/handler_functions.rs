@@ -25,6 +25,14 @@ impl HandlerFunctions {
         }
     }
 
+    /// Whether a function is known to be one.
+    pub fn has(&self, function: u32) -> bool {
+        // They are noted one behind the other.
+        let mut known =
+            self.numbers.iter().map(|number| number.load(Ordering::Relaxed)).take_while(|number| *number != 0);
+        known.any(|number| number == function.wrapping_add(1))
+    }
+
     /// Those that are known.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.numbers.iter().filter_map(|number| number.load(Ordering::Relaxed).checked_sub(1))
@@ -44,6 +52,7 @@ mod tests {
         let functions = unsafe { Box::<HandlerFunctions>::new_zeroed().assume_init() };
         [7, 0, 7, 9].into_iter().for_each(|function| functions.add(function));
         assert_eq!(functions.iter().collect::<Vec<u32>>(), [7, 0, 9]);
+        assert_eq!([0, 7, 8, 9].map(|function| functions.has(function)), [true, true, false, true]);
         (0..2 * MOST as u32).for_each(|function| functions.add(function));
         assert_eq!(functions.iter().count(), MOST);
     }

@@ -150,6 +150,8 @@ pub struct ListedArena {
     pub start: core::sync::atomic::AtomicU64,
     /// Where its code ends, and its table begins.
     pub table: core::sync::atomic::AtomicU64,
+    /// The number of the function that its first switch belongs to.
+    pub first_function: core::sync::atomic::AtomicU64,
 }
 
 /// How many arenas of a process are listed. Handlers see the addresses of others as they are.

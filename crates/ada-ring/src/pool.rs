@@ -8,7 +8,7 @@
 //! ```
 //! An active chunk of a dead thread goes the drain's way as if it were full.
 //!
-//! The first [`Control::chunk_count`] chunks are the memory that all threads share. A thread that has nothing pending with
+//! The first [`Orders::chunk_count`] chunks are the memory that all threads share. A thread that has nothing pending with
 //! the drain, and finds none of these free, is given one beyond them: threads that wait for something else keep what
 //! they have, however many they are, and none may wait for them. A process maps what lies beyond when it first needs it.
 
@@ -20,6 +20,7 @@ use crate::chunk::{
 };
 use crate::control::{CONTROL_BYTES, Control, DropReason};
 use crate::handover::Handover;
+use crate::orders::Orders;
 
 /// Where the chunks start: behind the control block and the dump.
 pub const CHUNKS_AT: usize = CONTROL_BYTES + CHUNK_SIZE;
@@ -43,9 +44,10 @@ pub struct HandedOver {
 #[derive(Clone, Copy)]
 pub struct Pool {
     base: *mut u8,
+    orders: *const Orders,
 }
 
-// SAFETY: a `Pool` is only an address; all it reaches is atomics, and records that are owned by chunk state.
+// SAFETY: a `Pool` is only addresses; all it reaches is atomics, and records that are owned by chunk state.
 unsafe impl Send for Pool {}
 // SAFETY: as above.
 unsafe impl Sync for Pool {}
@@ -56,9 +58,9 @@ impl Pool {
     /// # Safety
     /// `base` is a readable and writable mapping of a session's shared memory, aligned to [`CHUNK_SIZE`], that
     /// outlives every use of the pool. The control block and the dump lie within it, and whatever chunks and blocks of
-    /// counters are asked for.
-    pub const unsafe fn at(base: *mut u8) -> Self {
-        Self { base }
+    /// counters are asked for. `orders` are the session's, readable for as long, and writable where they are written.
+    pub const unsafe fn at(base: *mut u8, orders: *const Orders) -> Self {
+        Self { base, orders }
     }
 
     pub(crate) fn base(&self) -> *mut u8 {
@@ -71,14 +73,20 @@ impl Pool {
         unsafe { &*self.base.cast::<Control>() }
     }
 
+    /// What the recorder says.
+    pub fn orders(&self) -> &Orders {
+        // SAFETY: `at` promises the mapping; there are only atomics, and a path that nobody reads by this reference.
+        unsafe { &*self.orders }
+    }
+
     /// How many chunks all threads share.
     pub fn chunk_count(&self) -> usize {
-        (self.control().chunk_count.load(Ordering::Relaxed) as usize).min(MAX_CHUNKS)
+        (self.orders().chunk_count.load(Ordering::Relaxed) as usize).min(MAX_CHUNKS)
     }
 
     /// How many chunks there can be, with those beyond these.
     pub fn most_chunks(&self) -> usize {
-        (self.control().most_chunks.load(Ordering::Relaxed) as usize).min(MAX_CHUNKS)
+        (self.orders().most_chunks.load(Ordering::Relaxed) as usize).min(MAX_CHUNKS)
     }
 
     /// How many chunks there are: those that all share, and as many beyond as have been needed so far.

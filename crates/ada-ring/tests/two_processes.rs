@@ -5,6 +5,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use ada_ring::orders::{ORDERS_BYTES, Orders};
 use ada_ring::pool::CHUNKS_AT;
 use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, DropReason, Lane, Pool, RECORDS_PER_CHUNK, RawRecord, ThreadKey};
 
@@ -21,16 +22,17 @@ struct Shared {
 
 impl Shared {
     fn new() -> Self {
-        let length = CHUNKS_AT + (CHUNKS + 1) * CHUNK_SIZE;
+        let rings = CHUNKS_AT + CHUNKS * CHUNK_SIZE;
+        let length = rings + ORDERS_BYTES + CHUNK_SIZE;
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
         // SAFETY: new memory, at an address that the kernel chooses.
         let mapping = unsafe { libc::mmap(std::ptr::null_mut(), length, access, kind, -1, 0) };
         assert_ne!(mapping, libc::MAP_FAILED);
         let aligned = (mapping as usize).next_multiple_of(CHUNK_SIZE);
         // SAFETY: zeroed, aligned, with room for all chunks, and mapped for as long as `self` is there.
-        let pool = unsafe { Pool::at(aligned as *mut u8) };
-        pool.control().chunk_count.store(CHUNKS as u32, Ordering::Relaxed);
-        pool.control().most_chunks.store(CHUNKS as u32, Ordering::Relaxed);
+        let pool = unsafe { Pool::at(aligned as *mut u8, (aligned + rings) as *const Orders) };
+        pool.orders().chunk_count.store(CHUNKS as u32, Ordering::Relaxed);
+        pool.orders().most_chunks.store(CHUNKS as u32, Ordering::Relaxed);
         Self { mapping, length, pool }
     }
 }

@@ -9,7 +9,6 @@ mod orphaned_hooks;
 mod target;
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs::OpenOptions;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -35,7 +34,7 @@ use crate::install::lasting_memory::LastingMemory;
 use crate::install::loader_notification::{self, LoaderNotification};
 use crate::install::open_frames;
 use crate::install::open_in_target::{OpenInTarget, injected};
-use crate::install::shared_memory::SharedMemory;
+use crate::install::shared_memory::{SharedFiles, SharedMemory};
 use crate::install::sites::Site;
 use crate::install::target_memory::{Program, TargetMemory, WARM_CHUNKS};
 use crate::launch::workshop::{HookedProgram, Workshop, shape};
@@ -189,16 +188,14 @@ impl Prepared {
         // A name that is there already: the zeroes in the header of an image.
         let name =
             mappings.iter().find(|mapping| mapping.path.starts_with('/')).map_or(0, |mapping| mapping.start.0 + 8);
-        let descriptor = halted
-            .system_call(
-                libc::SYS_memfd_create,
-                [name, (libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING).into(), 0, 0, 0, 0],
-            )
-            .map_err(injected("making shared memory"))?;
-        let open = OpenInTarget::known(descriptor);
-        let file = OpenOptions::new().read(true).write(true).open(ProcessDir::of(pid).descriptor(descriptor));
-        let shared = file
-            .and_then(|file| SharedMemory::in_file(file, options.chunks, options.on_full, options.detail))
+        let rings = OpenInTarget::new_rings(&halted, name)?;
+        let code = match OpenInTarget::new_code(&halted, name) {
+            Ok(code) => code,
+            Err(error) => return rings.close(&halted).and(Err(error)),
+        };
+        let files = rings.file_of(pid).and_then(|rings| Ok(SharedFiles { rings, code: code.file_of(pid)? }));
+        let shared = files
+            .and_then(|files| SharedMemory::in_files(files, options.chunks, options.on_full, options.detail))
             .doing("making shared memory");
         let prepared = shared.and_then(|shared| {
             let workshop = Workshop::with_plans(shared, plans, options);
@@ -214,17 +211,17 @@ impl Prepared {
                 warm_chunks: WARM_CHUNKS,
             };
             let lasting = LastingMemory::of_running(&mappings, &first_images(pid));
-            let memory = TargetMemory::set_up(&halted, &open, &workshop.shared, &program, &lasting)?;
+            let memory = TargetMemory::set_up(&halted, &rings, &code, &workshop.shared, &program, &lasting)?;
             filters.write(&halted, memory.process_block)?;
             let mut installer = workshop.installer(&program, &memory);
             let files = images.iter().map(|image| image.file.clone()).collect();
-            let mut reserved = installer.reserve(&halted, &open, &mut mappings, images);
+            let mut reserved = installer.reserve(&halted, &code, &mut mappings, images);
             if loader.is_some() {
-                installer.reserve_loader(&halted, &open, &mut mappings, &mut reserved, None)?;
+                installer.reserve_loader(&halted, &code, &mut mappings, &mut reserved, None)?;
             }
             Ok((workshop, installer, reserved, memory, files))
         });
-        let closed = open.close(&halted);
+        let closed = rings.close(&halted).and(code.close(&halted));
         drop(halted);
         let (workshop, installer, reserved, memory, files) = prepared?;
         let memfd = workshop.shared.memfd();
@@ -293,7 +290,7 @@ impl Prepared {
             calls.name = open_calls::name_of(pid, calls.tid);
         }
         let limits = Vec::new();
-        let program = HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes, limits };
+        let program = HookedProgram { installer, modules, files, no_crashes, limits };
         Ok((workshop, Hooked { program, sites, attached, stood_still }))
     }
 }

@@ -12,7 +12,7 @@ use ada_event::ProcessId;
 use ada_process::MemfdId;
 use ada_process::maps::{self, Mapping};
 use ada_process::procfs::{ProcessDir, ProcessMemory, all_processes};
-use ada_ring::Control;
+use ada_ring::{Control, Orders};
 
 use crate::detach::unhook;
 use crate::error::ControlError;
@@ -95,7 +95,7 @@ fn hooked_by_user(memfd: MemfdId) -> BTreeMap<Option<u32>, BTreeSet<ProcessId>> 
 fn lets_calls_pass(pid: ProcessId) -> bool {
     let only_passes = || {
         let (layout, _) = MemoryLayout::find(&maps::of_process(pid).ok()?)?;
-        arena_list::only_passes(&ProcessDir::of(pid).memory().ok()?, layout.process_block())
+        arena_list::only_passes(&ProcessDir::of(pid).memory().ok()?, layout)
     };
     only_passes() == Some(true)
 }
@@ -136,7 +136,7 @@ fn recorder_of(memfd: MemfdId, layout: MemoryLayout, memory: &ProcessMemory) -> 
 }
 
 fn gives_signs_of_life(layout: MemoryLayout, memory: &ProcessMemory) -> bool {
-    let beats = || memory.read_u64(layout.pool + offset_of!(Control, heartbeats) as u64).ok();
+    let beats = || memory.read_u64(layout.orders() + offset_of!(Orders, heartbeats) as u64).ok();
     let (first, until) = (beats(), Instant::now() + PATIENCE);
     while Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));

@@ -210,7 +210,9 @@ fn unmap(
     // Some of them may have grown since the others were listed. Agent and rings go last: by these it is known that there
     // is something to unmap, should this be cut short.
     let now = maps::of_process(pid)?;
-    let ours = now.iter().filter(|mapping| is_ours(mapping));
+    let is_in_block = |mapping: &Mapping| layout.is_some_and(|it| it.all().contains(&mapping.start));
+    let is_shared = |mapping: &Mapping| is_in_block(mapping) && MemfdId::of_mapping(mapping).is_some();
+    let ours = now.iter().filter(|mapping| is_ours(mapping) || is_shared(mapping));
     let is_last = |mapping: &&Mapping| layout.is_some_and(|it| [it.pool, it.agent()].contains(&mapping.start));
     let (last, others): (Vec<&Mapping>, Vec<&Mapping>) = ours.partition(is_last);
     let range = |mapping: &&Mapping| mapping.start..mapping.end;

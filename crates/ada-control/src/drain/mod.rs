@@ -83,7 +83,7 @@ pub(crate) struct Drain {
 
 impl Drain {
     pub(crate) fn new(pool: Pool, clock: Clock, numbers: SharedNumbers, shape: DetailShape) -> Self {
-        let detail = match pool.control().detail_mode.load(Ordering::Relaxed) {
+        let detail = match pool.orders().detail_mode.load(Ordering::Relaxed) {
             0 => DetailMode::Off,
             1 => DetailMode::Windows,
             _ => DetailMode::All,
@@ -105,7 +105,7 @@ impl Drain {
 
     /// Reads all that is there. `final_round` once the target has ended. Gives the number of events.
     pub(crate) fn round(&mut self, files: &mut SessionFiles, final_round: bool) -> u64 {
-        self.pool.control().heartbeats.fetch_add(1, Ordering::Relaxed);
+        self.pool.orders().heartbeats.fetch_add(1, Ordering::Relaxed);
         self.returns.end_quarantine(&self.pool);
         let crashed: Vec<(ProcessId, i32)> =
             self.crashes.collect(&self.pool).iter().map(|crash| (crash.pid, crash.signal)).collect();
@@ -154,7 +154,7 @@ impl Drain {
             self.fatal_signal(pid, signal, files);
         }
         if look {
-            self.pool.control().looks_for_ended.fetch_add(1, Ordering::Relaxed);
+            self.pool.orders().looks_for_ended.fetch_add(1, Ordering::Relaxed);
         }
         self.writer.figures.events - before
     }

@@ -8,7 +8,7 @@ use ada_process::maps::{self, LoadedFile};
 use ada_process::procfs::ProcessDir;
 
 use crate::deadline::Deadline;
-use crate::follow::waiting_thread::WaitingThread;
+use crate::follow::waiting_thread::Waiting;
 use crate::install::open_in_target::OpenInTarget;
 use crate::launch::workshop::Workshop;
 use crate::options::TraceOptions;
@@ -18,14 +18,13 @@ use crate::tracked::Programs;
 
 /// Hooks them before their constructors run, until the recording ends.
 pub(crate) fn serve_loader(programs: &Programs, workshop: &Workshop, options: &TraceOptions) {
-    let (pool, plans) = (workshop.shared.pool(), &workshop.plans);
-    // Without it nobody could be told from others.
-    let Ok(memfd) = workshop.shared.memfd() else { return };
+    let plans = &workshop.plans;
+    let mut waiting = Waiting::new(workshop.shared.clone());
     // What each process had loaded at its last notification: at first what its program started with.
     let mut known: HashMap<(ProcessId, ProgramId), HashSet<LoadedFile>> = HashMap::new();
     while !programs.phase.has_ended() {
         // Dropped at the end of the round, which lets the thread go on.
-        let Some(thread) = WaitingThread::next(pool, memfd, programs.pool_in_target, Duration::from_millis(50)) else {
+        let Some(thread) = waiting.next(Duration::from_millis(50)) else {
             plans.write_kept();
             continue;
         };
@@ -46,7 +45,7 @@ pub(crate) fn serve_loader(programs: &Programs, workshop: &Workshop, options: &T
             continue;
         }
         let images = plan_files(new, plans, installer.loader_function, &options.exclude, &Deadline::never());
-        let open = match OpenInTarget::open(&thread, &installer.shared) {
+        let open = match OpenInTarget::code(&thread, &installer.shared) {
             Ok(open) => open,
             Err(error) => {
                 let limit = format!("libraries that process {} has loaded are not hooked: {error}", thread.pid());

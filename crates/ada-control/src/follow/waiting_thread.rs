@@ -2,84 +2,114 @@
 
 use std::io;
 use std::mem::offset_of;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ada_event::{ProcessId, RuntimeAddr};
 use ada_process::procfs::{ProcessDir, ProcessMemory};
-use ada_process::{MemfdId, Remote, futex, system_call_result, this_process};
-use ada_ring::control::{Control, LoaderCall};
-use ada_ring::{LoaderStage, Pool};
+use ada_process::{Remote, futex, maps, system_call_result, this_process};
+use ada_ring::control::ASKING;
+use ada_ring::orders::LoaderOrder;
+use ada_ring::{Orders, Pool};
 
+use crate::install::memory_layout::MemoryLayout;
+use crate::install::shared_memory::SharedMemory;
 use crate::program_id::ProgramId;
 
 /// How long a waiting thread may take for a system call.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long somebody may be about to ask.
+const LONG: Duration = Duration::from_secs(1);
+
 /// A waiting thread's process. While this lives the thread waits; dropping it lets the thread go on.
 pub(crate) struct WaitingThread {
-    pool: Pool,
-    pool_in_target: RuntimeAddr,
+    shared: Arc<SharedMemory>,
+    /// Where the process has the orders.
+    orders: RuntimeAddr,
     memory: ProcessMemory,
     pid: ProcessId,
 }
 
-impl WaitingThread {
-    /// Sleeps until a thread asks, or for the time. Who asks is the target's word: only a process that has `memfd`, the
-    /// memory of this trace, is served.
-    pub(crate) fn next(pool: Pool, memfd: MemfdId, pool_in_target: RuntimeAddr, time: Duration) -> Option<Self> {
+/// Whom the recorder serves next.
+pub(crate) struct Waiting {
+    shared: Arc<SharedMemory>,
+    /// Since when somebody is about to ask: for a moment, or he was killed in it.
+    about_to_ask: Option<Instant>,
+}
+
+impl Waiting {
+    pub(crate) fn new(shared: Arc<SharedMemory>) -> Self {
+        Self { shared, about_to_ask: None }
+    }
+
+    /// Sleeps until a thread asks, or for the time. Who asks is the target's word: only a process that has the memory of
+    /// this trace is served.
+    pub(crate) fn next(&mut self, time: Duration) -> Option<WaitingThread> {
+        let pool = self.shared.pool();
         let word = &pool.control().loader.waiting;
         let mut pid = word.load(Ordering::Acquire);
-        if pid == 0 {
-            futex::wait(word, 0, time);
+        if pid == 0 || pid == ASKING {
+            futex::wait(word, pid, time);
             pid = word.load(Ordering::Acquire);
         }
-        if pid == 0 || pid == u32::MAX {
+        let since = self.about_to_ask.take();
+        if pid == ASKING {
+            self.about_to_ask = since.or_else(|| Some(Instant::now()));
+            if since.is_some_and(|since| since.elapsed() > LONG) {
+                release(pool);
+            }
+        }
+        if pid == 0 || pid == ASKING {
             return None;
         }
         let pid = ProcessId(pid);
-        let is_traced = pid != this_process() && memfd.is_used_by(pid);
-        match ProcessDir::of(pid).writable_memory() {
-            Ok(memory) if is_traced => Some(Self { pool, pool_in_target, memory, pid }),
+        let mappings = maps::of_process(pid).ok().filter(|_| pid != this_process());
+        let found = mappings.and_then(|mappings| MemoryLayout::find(&mappings));
+        let of_this_trace = found.filter(|(_, memfd)| self.shared.memfd().is_ok_and(|own| own == *memfd));
+        match (of_this_trace, ProcessDir::of(pid).writable_memory()) {
+            (Some((layout, _)), Ok(memory)) => {
+                Some(WaitingThread { shared: self.shared.clone(), orders: layout.orders(), memory, pid })
+            }
             _ => {
-                release(&pool);
+                release(pool);
                 None
             }
         }
     }
+}
 
+impl WaitingThread {
     pub(crate) fn pid(&self) -> ProcessId {
         self.pid
     }
 
     /// The program that the process runs.
     pub(crate) fn program(&self) -> ProgramId {
-        ProgramId(self.call().program.load(Ordering::Relaxed))
-    }
-
-    fn call(&self) -> &LoaderCall {
-        &self.pool.control().loader
+        ProgramId(self.shared.pool().control().loader.program.load(Ordering::Relaxed))
     }
 }
 
 impl Drop for WaitingThread {
     fn drop(&mut self) {
-        release(&self.pool);
+        release(self.shared.pool());
     }
 }
 
-fn release(pool: &Pool) {
-    let call = &pool.control().loader;
-    call.stage.store(LoaderStage::Idle as u32, Ordering::Relaxed);
+fn release(pool: Pool) {
+    let (call, order) = (&pool.control().loader, &pool.orders().loader);
+    order.process.store(0, Ordering::Relaxed);
+    order.releases.fetch_add(1, Ordering::Release);
     call.waiting.store(0, Ordering::Release);
     // The next one in line sleeps on this word.
     futex::wake(&call.waiting);
-    say(call);
+    say(order);
 }
 
-fn say(call: &LoaderCall) {
-    call.said.fetch_add(1, Ordering::Release);
-    futex::wake(&call.said);
+fn say(order: &LoaderOrder) {
+    order.said.fetch_add(1, Ordering::Release);
+    futex::wake(&order.said);
 }
 
 impl Remote for WaitingThread {
@@ -92,33 +122,34 @@ impl Remote for WaitingThread {
     }
 
     fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64> {
-        let call = self.call();
-        call.call[0].store(number as u64, Ordering::Relaxed);
-        for (word, argument) in call.call[1..].iter().zip(arguments) {
+        let pool = self.shared.pool();
+        let (call, order) = (&pool.control().loader, &pool.orders().loader);
+        order.call[0].store(number as u64, Ordering::Relaxed);
+        for (word, argument) in order.call[1..].iter().zip(arguments) {
             word.store(argument, Ordering::Relaxed);
         }
-        call.stage.store(LoaderStage::CallWanted as u32, Ordering::Release);
-        say(call);
+        order.process.store(self.pid.0, Ordering::Relaxed);
+        // Release: who sees the number sees the call.
+        let wanted = order.wanted.fetch_add(1, Ordering::Release).wrapping_add(1);
+        say(order);
         let deadline = Instant::now() + PATIENCE;
-        while call.stage.load(Ordering::Acquire) != LoaderStage::CallMade as u32 {
+        loop {
+            let made = call.made.load(Ordering::Acquire);
+            if made == wanted {
+                return system_call_result(call.result.load(Ordering::Relaxed));
+            }
             if Instant::now() > deadline {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));
             }
-            futex::wait(&call.stage, LoaderStage::CallWanted as u32, Duration::from_millis(100));
+            futex::wait(&call.made, made, Duration::from_millis(100));
         }
-        call.stage.store(LoaderStage::Idle as u32, Ordering::Relaxed);
-        system_call_result(call.result.load(Ordering::Relaxed))
     }
 
     fn put_path(&self, path: &str) -> io::Result<RuntimeAddr> {
-        let address = self.pool_in_target + (offset_of!(Control, loader) + offset_of!(LoaderCall, path)) as u64;
-        let mut bytes = path.as_bytes().to_vec();
-        bytes.push(0);
-        if bytes.len() > size_of_val(&self.call().path) {
+        if !self.shared.code.write_path(path.as_bytes()) {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        self.write(address, &bytes)?;
-        Ok(address)
+        Ok(self.orders + (offset_of!(Orders, loader) + offset_of!(LoaderOrder, path)) as u64)
     }
 }
 
@@ -127,16 +158,15 @@ mod tests {
     use ada_ring::{DetailMode, OnFull};
 
     use super::*;
-    use crate::install::shared_memory::SharedMemory;
 
     #[test]
     fn a_process_that_is_not_traced_is_not_served() {
-        let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
-        let (pool, memfd) = (shared.pool(), shared.memfd().unwrap());
+        let shared = Arc::new(SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap());
+        let (pool, mut waiting) = (shared.pool(), Waiting::new(shared.clone()));
         let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         for forged in [other.id(), this_process().0] {
             pool.control().loader.waiting.store(forged, Ordering::Release);
-            assert!(WaitingThread::next(pool, memfd, RuntimeAddr(0), Duration::ZERO).is_none());
+            assert!(waiting.next(Duration::ZERO).is_none());
             assert_eq!(pool.control().loader.waiting.load(Ordering::Acquire), 0, "the next one may ask");
         }
         other.kill().unwrap();

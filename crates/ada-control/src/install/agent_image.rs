@@ -101,15 +101,16 @@ mod tests {
     fn the_agent_has_all_entry_points_and_needs_no_library() {
         let config = [
             (Item::Pool, 1),
-            (Item::Private, 2),
-            (Item::LoaderDebug, 3),
-            (Item::MaxDepth, 4),
-            (Item::OwnerByWord, 5),
-            (Item::StackWindow, 6),
-            (Item::DetailStride, 7),
-            (Item::Program, 8),
-            (Item::OwnStacks, 9),
-            (Item::StackEnd, 10),
+            (Item::Orders, 2),
+            (Item::Private, 3),
+            (Item::LoaderDebug, 4),
+            (Item::MaxDepth, 5),
+            (Item::OwnerByWord, 6),
+            (Item::StackWindow, 7),
+            (Item::DetailStride, 8),
+            (Item::Program, 9),
+            (Item::OwnStacks, 10),
+            (Item::StackEnd, 11),
         ];
         let image = AgentImage::at(RuntimeAddr(0x10_0000), &config, &LastingMemory::at_start(&[])).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;
@@ -119,8 +120,8 @@ mod tests {
         assert!(
             image
                 .bytes
-                .windows(80)
-                .any(|words| { words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq(1..=10) })
+                .windows(88)
+                .any(|words| { words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq(1..=11) })
         );
     }
 }

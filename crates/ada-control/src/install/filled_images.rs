@@ -101,7 +101,7 @@ fn fill(
     sites.sort_unstable_by_key(|site| site.site.jump.at);
     let counts = (image.functions.len(), image.exits.len());
     let addresses = address..address + room_for(counts.0, counts.1);
-    let front = write_arena(shared, offset, &addresses, counts, arena, &sites)?;
+    let front = write_arena(shared, offset, &addresses, counts, arena, &sites);
     Ok(FilledImage { image, first_function, arena: address, offset, front, sites, captured })
 }
 
@@ -117,7 +117,7 @@ fn fill_loader(
     let originals = [original, [0; PATCH_BYTES]];
     let site = site.map(|site| Site { site, originals, function: 0, is_exit: false, is_shared: false });
     let addresses = address..address + room_for(1, 0);
-    let front = write_arena(shared, offset, &addresses, (1, 0), arena, site.as_slice())?;
+    let front = write_arena(shared, offset, &addresses, (1, 0), arena, site.as_slice());
     let arena = ReadyArena::new(addresses, offset, (1, 0), front, site.into_iter().collect());
     let front = arena.first_front();
     Ok(MappedArena { arena: Arc::new(arena), shift: Shift(0), front })
@@ -137,7 +137,7 @@ fn write_arena(
     (functions, exits): (usize, usize),
     arena: Arena,
     sites: &[Site],
-) -> Result<Vec<u8>, ControlError> {
+) -> Vec<u8> {
     let room = addresses.end - addresses.start;
     let front = ReadyArena::front_bytes(functions);
     let table = site_table::bytes_of(sites, addresses.end, room - front as u64);
@@ -145,20 +145,16 @@ fn write_arena(
     if origins.len() > Arena::origins_room(functions, exits) {
         origins = vec![0; ada_ring::origins::HEADER];
     }
-    let written = shared
-        .write_code(offset + room - table.len() as u64, &table)
-        .and_then(|()| shared.write_code(offset + Arena::room_for(functions, exits) as u64, &origins));
+    shared.code.write(offset + room - table.len() as u64, &table);
+    shared.code.write(offset + Arena::room_for(functions, exits) as u64, &origins);
     let mut parts = arena.finish();
-    written
-        .and_then(|()| {
-            let mut parts = parts.iter();
-            parts.try_for_each(|(distance, bytes)| shared.write_code(offset + *distance as u64, bytes))
-        })
-        .map_err(|source| ControlError::System { doing: "writing stubs", source })?;
+    for (distance, bytes) in &parts {
+        shared.code.write(offset + *distance as u64, bytes);
+    }
     let mut first = std::mem::take(&mut parts[0].1);
     first.truncate(front);
     first.shrink_to_fit();
-    Ok(first)
+    first
 }
 
 #[cfg(test)]

@@ -10,9 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use ada_process::maps;
+use ada_process::procfs::ProcessDir;
 use ada_ring::DropReason;
 use ada_ring::counters::PASSED;
 
+use crate::install::arena_list;
+use crate::install::memory_layout::MemoryLayout;
 use crate::install::shared_memory::SharedMemory;
 
 const EVERY: Duration = Duration::from_millis(50);
@@ -50,7 +54,7 @@ impl Heartbeat {
 fn beat(shared: &SharedMemory, is_over: &AtomicBool, passed: &mut u64) {
     let pool = shared.pool();
     let control = pool.control();
-    control.heartbeats.fetch_add(1, Ordering::Relaxed);
+    pool.orders().heartbeats.fetch_add(1, Ordering::Relaxed);
     if control.recorder_gone.swap(0, Ordering::SeqCst) == 0 {
         return;
     }
@@ -59,12 +63,25 @@ fn beat(shared: &SharedMemory, is_over: &AtomicBool, passed: &mut u64) {
         control.recorder_gone.store(1, Ordering::SeqCst);
         return;
     }
-    shared.switches.record_what_passes();
+    record_what_passes(shared);
     let is_owned = |block: &usize| control.counter_owners[*block].load(Ordering::Acquire) != 0;
     let counted: u64 =
         (1..pool.most_blocks()).filter(is_owned).map(|it| pool.counter(it, PASSED).load(Ordering::Relaxed)).sum();
     control.count_drop(DropReason::RecorderGone, counted.saturating_sub(*passed));
     *passed = counted.max(*passed);
+}
+
+/// Has calls recorded again that pass because the recorder was taken for gone.
+fn record_what_passes(shared: &SharedMemory) {
+    let Ok(memfd) = shared.memfd() else { return };
+    for pid in memfd.users() {
+        let found = maps::of_process(pid).ok().and_then(|mappings| MemoryLayout::find(&mappings));
+        let memory = ProcessDir::of(pid).writable_memory().ok();
+        if let (Some((layout, _)), Some(memory)) = (found.filter(|(_, of)| *of == memfd), memory) {
+            // Where this fails the process has ended, or lets its calls pass for good.
+            arena_list::record_what_passes(&memory, layout);
+        }
+    }
 }
 
 impl Drop for Heartbeat {
@@ -80,8 +97,6 @@ impl Drop for Heartbeat {
 
 #[cfg(test)]
 mod tests {
-    use ada_event::{FunctionId, ModuleId};
-    use ada_ring::counters::{FIRST, switch_word};
     use ada_ring::{DetailMode, OnFull};
 
     use super::*;
@@ -94,7 +109,7 @@ mod tests {
         let is_gone = || control.recorder_gone.load(Ordering::SeqCst) != 0;
         control.recorder_gone.store(1, Ordering::SeqCst);
         beat(&shared, &is_over, &mut passed);
-        assert!(!is_gone() && control.heartbeats.load(Ordering::SeqCst) == 1, "it lives");
+        assert!(!is_gone() && pool.orders().heartbeats.load(Ordering::SeqCst) == 1, "it lives");
         let heartbeat = Heartbeat::start(shared.clone());
         heartbeat.end();
         is_over.store(true, Ordering::SeqCst);
@@ -105,16 +120,8 @@ mod tests {
     }
 
     #[test]
-    fn a_recorder_that_was_taken_for_gone_has_calls_recorded_again_and_counts_those_that_passed() {
+    fn calls_that_passed_while_a_recorder_was_taken_for_gone_are_counted_once() {
         let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
-        let offset = shared.reserve(4096).unwrap();
-        let (module, counted) = (ModuleId(1), switch_word(FIRST));
-        shared.add_switches(offset, module, 3).unwrap();
-        shared.switches.set(FunctionId::new(module, 1), counted);
-        let switches = || [0, 1, 2].map(|index| shared.switches.word(FunctionId::new(module, index)).unwrap());
-        for index in [0, 2] {
-            shared.switches.set(FunctionId::new(module, index), switch_word(PASSED));
-        }
         let pool = shared.pool();
         let (control, is_over, mut passed) = (pool.control(), AtomicBool::new(false), 0);
         let block = pool.claim_block(4711).unwrap();
@@ -125,7 +132,7 @@ mod tests {
             assert_eq!(dropped(), all - calls, "nobody took it for gone");
             control.recorder_gone.store(1, Ordering::SeqCst);
             beat(&shared, &is_over, &mut passed);
-            assert_eq!((switches(), dropped()), ([0, counted, 0], all));
+            assert_eq!(dropped(), all);
         }
     }
 }

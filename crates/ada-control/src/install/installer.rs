@@ -42,6 +42,8 @@ pub(crate) struct Installer {
     pub(crate) loader_function: Option<RuntimeAddr>,
     /// What the agent keeps for the process.
     process_block: RuntimeAddr,
+    /// The agent's part of the code's memory.
+    agent: Range<u64>,
     /// How many images have been given their stubs.
     arenas: usize,
     numbering: Arc<Numbering>,
@@ -79,6 +81,7 @@ impl Installer {
             program: program.id,
             entries: memory.entries,
             process_block: memory.process_block,
+            agent: memory.agent.clone(),
             arenas: 0,
             stubs: program.stubs,
             loader_function: program.loader.map(|loader| loader.function),
@@ -146,8 +149,7 @@ impl Installer {
         add_mapping(mappings, addresses.start, addresses.end - addresses.start);
         let mut module = image.module.in_program(self.program, file.clone());
         let functions = module.functions.len();
-        let known = self.shared.add_switches(front.start, module.id, functions);
-        known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
+        self.shared.add_switches(front.start, module.id, functions);
         let different = image
             .arena
             .patch(shift, remote, is_same_file, &self.shared.switches.unhooked_of(image.module.id))
@@ -160,7 +162,7 @@ impl Installer {
             module.verdicts = verdicts.into();
         }
         thread_words::note(remote, self.process_block, &module);
-        let number = self.list(remote, image.arena.code(shift))?;
+        let number = self.list(remote, image.arena.code(shift), module.first_function)?;
         self.announce_go(remote, &module)?;
         let written = Written { image: image.clone(), shift, front, number, is_whole: false };
         self.written.insert(file.clone(), written);
@@ -250,12 +252,11 @@ impl Installer {
                 filled.map_err(injected("writing hooks"))?;
             let id = self.id_of(&image);
             let functions = image.functions.len();
-            let known = self.shared.add_switches(offset, id, functions);
-            known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
+            self.shared.add_switches(offset, id, functions);
             let counts = (functions, image.exits.len());
             let addresses = arena..arena + room_for(counts.0, counts.1);
             let arena = ReadyArena::new(addresses, offset, counts, front, sites);
-            let number = self.list(remote, arena.code(Shift(0)))?;
+            let number = self.list(remote, arena.code(Shift(0)), first_function)?;
             let mut module = Module::new(self.program, id, first_function, image);
             module.captured = Arc::new(captured);
             thread_words::note(remote, self.process_block, &module);
@@ -276,10 +277,16 @@ impl Installer {
     }
 
     /// Adds an arena's code to the agent's list. Gives its number there.
-    fn list(&mut self, remote: &dyn Remote, code: Range<RuntimeAddr>) -> Result<usize, ControlError> {
+    fn list(
+        &mut self,
+        remote: &dyn Remote,
+        code: Range<RuntimeAddr>,
+        first_function: u32,
+    ) -> Result<usize, ControlError> {
         let number = self.arenas;
         self.arenas += 1;
-        arena_list::add(remote, self.process_block, number, &code).map_err(injected("listing stubs"))?;
+        arena_list::add(remote, self.process_block, number, &code, first_function)
+            .map_err(injected("listing stubs"))?;
         Ok(number)
     }
 
@@ -297,7 +304,7 @@ impl Installer {
     /// The parts of the shared memory that its processes have mapped for it alone.
     pub(crate) fn parts(&self) -> Vec<Range<u64>> {
         let fronts = self.written.values().map(|written| &written.front);
-        fronts.chain(self.loader.iter().map(|loader| &loader.front)).cloned().collect()
+        fronts.chain(self.loader.iter().map(|loader| &loader.front)).chain([&self.agent]).cloned().collect()
     }
 
     /// The parts that nobody else has, or can come to have, if this is dropped.
@@ -314,7 +321,7 @@ impl Installer {
         file: &LoadedFile,
         room: u64,
     ) -> Option<(RuntimeAddr, u64)> {
-        let offset = self.shared.reserve(room)?;
+        let offset = self.shared.code.reserve(room)?;
         let Some(address) = map_near(remote, open, mappings, file, room, offset) else {
             self.shared.release(offset..offset + room);
             return None;
@@ -351,6 +358,7 @@ impl Installer {
         let Some(Written { image, shift, front, number, .. }) = self.written.get(&image.file).filter(is_same) else {
             return false;
         };
+        let first_function = image.module.first_function;
         let (addresses, offset) = (image.arena.common_addresses(*shift), image.arena.common().start);
         let has_stubs = |mapping: &Mapping| {
             // Neighbours in memory and file are shown as one.
@@ -362,7 +370,7 @@ impl Installer {
         let is_mapped =
             mappings.iter().any(has_stubs) || image.arena.map_parts(*shift, front.start, remote, open).is_ok();
         is_mapped
-            && arena_list::add(remote, self.process_block, *number, &image.arena.code(*shift)).is_ok()
+            && arena_list::add(remote, self.process_block, *number, &image.arena.code(*shift), first_function).is_ok()
             && write_jumps(remote, &image.arena.sites(*shift).collect::<Vec<_>>()).is_ok()
     }
 

@@ -16,12 +16,15 @@ use ada_ring::CHUNK_SIZE;
 use ada_ring::chunk::MAX_CHUNKS;
 use ada_ring::control::CONTROL_BYTES;
 use ada_ring::counters::{BLOCK_BYTES, MAX_BLOCKS};
+use ada_ring::orders::ORDERS_BYTES;
 use ada_ring::pool::CHUNKS_AT;
 use ada_ring::state::{MAX_REGIONS, STATE_STRIDE, private};
 
 const GIB: u64 = 1 << 30;
-/// What lies behind the rings, from their start: the agent, …
-const AGENT: u64 = 5 * GIB;
+/// What lies behind the rings, from their start: the orders, …
+const ORDERS: u64 = 5 * GIB;
+/// … the agent, …
+const AGENT: u64 = ORDERS + ORDERS_BYTES as u64;
 /// … the thread states and what belongs to them, as many regions as there can be, …
 const PRIVATE: u64 = 6 * GIB;
 /// … and the end of all that.
@@ -59,15 +62,21 @@ impl MemoryLayout {
         Ok(best.into_iter().chain(further).map(|pool| Self { pool }))
     }
 
-    /// The layout in a process that is hooked already, and the rings' memory.
+    /// The layout in a process that is hooked already, and the code's memory.
     pub(crate) fn find(mappings: &[Mapping]) -> Option<(Self, MemfdId)> {
         mappings.iter().find_map(|mapping| {
-            let memfd = MemfdId::of_mapping(mapping).filter(|_| mapping.file_offset == 0)?;
+            MemfdId::of_mapping(mapping).filter(|_| mapping.file_offset == 0)?;
             let layout = Self { pool: mapping.start };
+            let at = |address| mappings.iter().find(move |it| it.start == address);
             // The recorder has the rings too, and runs nothing that it shares with a target.
-            let is_agent = |it: &Mapping| it.start == layout.agent() && it.executable && memfd.is_mapped_by(it);
-            mappings.iter().any(is_agent).then_some((layout, memfd))
+            let code = at(layout.agent()).filter(|agent| agent.executable).and_then(MemfdId::of_mapping)?;
+            at(layout.orders()).is_some_and(|orders| code.is_mapped_by(orders)).then_some((layout, code))
         })
+    }
+
+    /// What the recorder says.
+    pub(crate) fn orders(self) -> RuntimeAddr {
+        self.pool + ORDERS
     }
 
     pub(crate) fn agent(self) -> RuntimeAddr {
@@ -114,6 +123,6 @@ fn kernels_choices(remote: &dyn Remote, lengths: [u64; 2]) -> io::Result<[io::Re
 const _: () = {
     assert!((ALIGNMENT as usize + CONTROL_BYTES).is_multiple_of(CHUNK_SIZE));
     assert!((CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE) as u64 <= ALIGNMENT);
-    assert!((CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE + MAX_BLOCKS * BLOCK_BYTES) as u64 <= AGENT);
+    assert!((CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE + MAX_BLOCKS * BLOCK_BYTES) as u64 <= ORDERS);
     assert!(private::STATES_AT.is_multiple_of(STATE_STRIDE));
 };

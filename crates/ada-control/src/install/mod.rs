@@ -3,7 +3,9 @@
 
 mod agent_image;
 pub(crate) mod arena_list;
+pub(crate) mod code_memory;
 pub(crate) mod crash_handlers;
+mod file_parts;
 pub(crate) mod filled_images;
 pub(crate) mod function_numbers;
 mod go_runtime;

@@ -6,7 +6,7 @@ use ada_event::RuntimeAddr;
 use ada_process::Remote;
 use ada_process::maps::{self, LoadedFile, Mapping};
 
-use crate::install::open_in_target::OpenInTarget;
+use crate::install::open_in_target::{MappedPart, OpenInTarget};
 
 /// How often to look for room that somebody takes meanwhile: the other threads of a target that is attached to go on.
 const TRIES_FOR_ROOM: usize = 64;
@@ -23,7 +23,8 @@ pub(super) fn map_near(
     let mut known = mappings.to_vec();
     for _ in 0..TRIES_FOR_ROOM {
         let address = maps::free_near(&known, file, room)?;
-        match open.map(remote, address, room, libc::PROT_READ | libc::PROT_EXEC, offset) {
+        let protection = libc::PROT_READ | libc::PROT_EXEC;
+        match open.map(remote, &[MappedPart { address, length: room, protection, offset }]) {
             Ok(()) => return Some(address),
             Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::AddrInUse) => {
                 add_mapping(&mut known, address, room);

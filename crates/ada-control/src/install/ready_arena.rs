@@ -151,12 +151,12 @@ impl ReadyArena {
             return None;
         }
         let length = self.front.len() as u64;
-        let offset = shared.reserve(length)?;
+        let offset = shared.code.reserve(length)?;
         let mut front = self.front.clone();
         for (word, entry) in front.chunks_exact_mut(8).zip(entries.to_words()) {
             word.copy_from_slice(&entry.to_le_bytes());
         }
-        shared.write_code(offset, &front).ok()?;
+        shared.code.write(offset, &front);
         let is_mapped = self.map_parts(shift, offset, remote, open).is_ok();
         if !is_mapped {
             shared.release(offset..offset + length);
@@ -176,7 +176,7 @@ impl ReadyArena {
             (self.addresses(shift).start, self.common_addresses(shift), libc::PROT_READ | libc::PROT_EXEC);
         let front = MappedPart { address: start, length: common.start - start, protection, offset: front };
         let (address, length, offset) = (common.start, common.end - common.start, self.common().start);
-        open.map_all(remote, &[front, MappedPart { address, length, protection, offset }])
+        open.map(remote, &[front, MappedPart { address, length, protection, offset }])
     }
 
     /// The jumps of a function that can be taken out one by one, its start's first, and the bytes that each replaces.

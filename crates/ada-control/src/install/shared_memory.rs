@@ -1,90 +1,94 @@
-//! The memory that ada shares with the target: one anonymous file, mapped by both.
+//! The memory that ada shares with the target: two anonymous files, mapped by both. One is for the target to write, and has the
+//! control block, the dump, chunks and blocks of counters: as many as there can be, of which few are ever used. The
+//! other is for it to read: see [`CodeMemory`].
 //!
-//! ```text
-//! 0        control block, dump, chunks, blocks of counters: as many as there can be, of which few are ever used
-//! …        for each program the agent, then arenas, as they are made
-//! ```
-//!
-//! Its size is sealed: a target that cut it would have ada die of the memory that is missing.
+//! Their sizes are sealed: a target that cut one would have ada die of the memory that is missing.
 
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ada_event::ModuleId;
-use ada_process::procfs::ProcessDir;
-use ada_process::{MemfdId, this_process};
+use ada_process::MemfdId;
 use ada_ring::chunk::MAX_CHUNKS;
 use ada_ring::counters::{BLOCK_BYTES, FIRST_BLOCKS, MAX_BLOCKS};
 use ada_ring::pool::CHUNKS_AT;
 use ada_ring::{CHUNK_SIZE, DetailMode, OnFull, Pool};
 use memmap2::{MmapMut, MmapOptions};
-use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
+use crate::install::code_memory::{CodeMemory, path_of};
 use crate::install::switch_arenas::SwitchArenas;
-
-/// Room for code: sparse, so that only what is used costs memory.
-const CODE_BYTES: u64 = 1 << 40;
 
 /// The shared memory, on ada's side.
 pub(crate) struct SharedMemory {
-    file: File,
+    rings: File,
     /// Keeps the pool's memory mapped.
     _pool_map: MmapMut,
     pool: Pool,
-    pool_bytes: u64,
-    /// The switches of the arenas in here.
+    pub(crate) code: Arc<CodeMemory>,
+    /// The switches of the arenas in there.
     pub(crate) switches: SwitchArenas,
-    code_used: AtomicU64,
+}
+
+/// The two files.
+pub(crate) struct SharedFiles {
+    /// For the target to write.
+    pub(crate) rings: File,
+    /// For it to read.
+    pub(crate) code: File,
+}
+
+impl SharedFiles {
+    fn new() -> io::Result<Self> {
+        let new = || memfd_create("ada", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map(File::from);
+        Ok(Self { rings: new()?, code: new()? })
+    }
 }
 
 impl SharedMemory {
     /// A fresh one with this many chunks.
     pub(crate) fn new(chunks: usize, on_full: OnFull, detail: DetailMode) -> io::Result<Self> {
-        let descriptor = memfd_create("ada", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        Self::in_file(File::from(descriptor), chunks, on_full, detail)
+        Self::in_files(SharedFiles::new()?, chunks, on_full, detail)
     }
 
-    /// The same in an empty memfd that can be sealed. One that a target has made it may have exchanged for another file:
-    /// that cannot be sealed, and is not touched.
-    pub(crate) fn in_file(file: File, chunks: usize, on_full: OnFull, detail: DetailMode) -> io::Result<Self> {
+    /// The same in empty memfds that can be sealed. Those that a target has made it may have exchanged for other files:
+    /// these cannot be sealed, and are not touched.
+    pub(crate) fn in_files(files: SharedFiles, chunks: usize, on_full: OnFull, detail: DetailMode) -> io::Result<Self> {
+        let SharedFiles { rings, code } = files;
         let chunks = chunks.clamp(2, MAX_CHUNKS);
-        fcntl_add_seals(&file, SealFlags::SHRINK)?;
-        file.set_len((pool_bytes(MAX_CHUNKS, MAX_BLOCKS) + CODE_BYTES).next_multiple_of(4096))?;
-        fcntl_add_seals(&file, SealFlags::GROW | SealFlags::SEAL)?;
-        let (mut pool_map, most_chunks, most_blocks) = map_pool(&file, chunks)?;
-        let pool_bytes = pool_bytes(most_chunks, most_blocks);
-        // SAFETY: the mapping holds the control block, the dump, all chunks and the counters, and lives as long as `self`.
-        let pool = unsafe { Pool::at(pool_map.as_mut_ptr()) };
-        pool.control().chunk_count.store(chunks as u32, Ordering::Relaxed);
-        pool.control().most_chunks.store(most_chunks as u32, Ordering::Relaxed);
-        pool.control().most_blocks.store(most_blocks as u32, Ordering::Relaxed);
-        pool.control().on_full.store(on_full as u32, Ordering::Relaxed);
-        pool.control().detail_mode.store(detail as u32, Ordering::Relaxed);
-        Ok(Self {
-            file,
-            _pool_map: pool_map,
-            pool,
-            pool_bytes,
-            switches: SwitchArenas::default(),
-            code_used: AtomicU64::new(0),
-        })
+        fcntl_add_seals(&rings, SealFlags::SHRINK)?;
+        rings.set_len(pool_bytes(MAX_CHUNKS, MAX_BLOCKS))?;
+        fcntl_add_seals(&rings, SealFlags::GROW | SealFlags::SEAL)?;
+        let code = Arc::new(CodeMemory::in_file(code)?);
+        let (mut pool_map, most_chunks, most_blocks) = map_pool(&rings, chunks)?;
+        // SAFETY: the mapping holds the control block, the dump, all chunks and the counters, and lives as long as `self`, as the
+        // orders do.
+        let pool = unsafe { Pool::at(pool_map.as_mut_ptr(), code.orders()) };
+        let orders = pool.orders();
+        orders.chunk_count.store(chunks as u32, Ordering::Relaxed);
+        orders.most_chunks.store(most_chunks as u32, Ordering::Relaxed);
+        orders.most_blocks.store(most_blocks as u32, Ordering::Relaxed);
+        orders.on_full.store(on_full as u32, Ordering::Relaxed);
+        orders.detail_mode.store(detail as u32, Ordering::Relaxed);
+        let switches = SwitchArenas::new(code.clone());
+        Ok(Self { rings, _pool_map: pool_map, pool, code, switches })
     }
 
     pub(crate) fn pool(&self) -> Pool {
         self.pool
     }
 
-    /// What the file is known by in the mappings of a process.
+    /// What the memory is known by in the mappings of a process: its code's file.
     pub(crate) fn memfd(&self) -> io::Result<MemfdId> {
-        MemfdId::of(&self.file)
+        self.code.memfd()
     }
 
-    /// A path by which another process opens this memory.
-    pub(crate) fn path(&self) -> String {
-        ProcessDir::of(this_process()).descriptor(self.file.as_raw_fd() as u64).display().to_string()
+    /// A path by which another process opens the rings.
+    pub(crate) fn rings_path(&self) -> String {
+        path_of(&self.rings)
     }
 
     /// The parts of the pool that a process has mapped from the start: the chunks that all share with what lies before
@@ -96,30 +100,15 @@ impl SharedMemory {
         [0..chunks, counters..counters + blocks as u64]
     }
 
-    /// Sets a whole number of pages aside, and gives their offset in the file.
-    pub(crate) fn reserve(&self, bytes: u64) -> Option<u64> {
-        let bytes = bytes.next_multiple_of(4096);
-        let used = self.code_used.fetch_add(bytes, Ordering::Relaxed);
-        (used + bytes <= CODE_BYTES).then_some(self.pool_bytes + used)
-    }
-
-    /// Gives the memory of a part back that nobody will use again.
+    /// Has others use a part of the code's memory that nobody will use again.
     pub(crate) fn release(&self, part: Range<u64>) {
         self.switches.forget(&part);
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        // Where it fails the memory stays in use.
-        let _ = fallocate(&self.file, flags, part.start, part.end - part.start);
+        self.code.release(part);
     }
 
     /// Makes the switches of an arena known, which starts at `offset`.
-    pub(crate) fn add_switches(&self, offset: u64, module: ModuleId, functions: usize) -> io::Result<()> {
-        self.switches.add(&self.file, offset, module, functions)
-    }
-
-    /// Writes code at an offset.
-    pub(crate) fn write_code(&self, offset: u64, code: &[u8]) -> io::Result<()> {
-        use std::os::unix::fs::FileExt;
-        self.file.write_all_at(code, offset)
+    pub(crate) fn add_switches(&self, offset: u64, module: ModuleId, functions: usize) {
+        self.switches.add(offset, module, functions);
     }
 }
 
@@ -151,7 +140,7 @@ mod tests {
     #[test]
     fn room_that_nobody_needs_costs_no_memory() {
         let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
-        let used = || shared.file.metadata().unwrap().blocks() * 512;
+        let used = || shared.rings.metadata().unwrap().blocks() * 512;
         assert!(used() < 1 << 18);
         assert_eq!((shared.pool().chunk_count(), shared.pool().chunk_end()), (2, 2));
         let chunks: Vec<usize> = std::iter::from_fn(|| shared.pool().claim()).collect();
@@ -164,7 +153,7 @@ mod tests {
     #[test]
     fn nobody_can_cut_it() {
         let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
-        let opened = File::options().read(true).write(true).open(shared.path()).unwrap();
+        let opened = File::options().read(true).write(true).open(shared.rings_path()).unwrap();
         assert!(opened.set_len(0).is_err() && opened.set_len(u64::MAX >> 2).is_err());
         // Reading it would end this process, had it been cut.
         assert_eq!(shared.pool().chunk_end(), 2);
@@ -174,20 +163,12 @@ mod tests {
     fn a_file_that_is_no_memfd_is_left_alone() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "precious").unwrap();
-        let opened = File::options().read(true).write(true).open(file.path()).unwrap();
-        assert!(SharedMemory::in_file(opened, 2, OnFull::Wait, DetailMode::Off).is_err());
-        assert_eq!(std::fs::read(file.path()).unwrap(), b"precious");
-    }
-
-    #[test]
-    fn what_is_released_costs_no_memory() {
-        let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
-        let used = || shared.file.metadata().unwrap().blocks();
-        let before = used();
-        let offset = shared.reserve(1 << 20).unwrap();
-        shared.write_code(offset, &[0xcc; 1 << 20]).unwrap();
-        assert!(used() >= before + (1 << 20) / 512);
-        shared.release(offset..offset + (1 << 20));
-        assert_eq!(used(), before);
+        let opened = || File::options().read(true).write(true).open(file.path()).unwrap();
+        for is_code in [false, true] {
+            let mut files = SharedFiles::new().unwrap();
+            *if is_code { &mut files.code } else { &mut files.rings } = opened();
+            assert!(SharedMemory::in_files(files, 2, OnFull::Wait, DetailMode::Off).is_err());
+            assert_eq!(std::fs::read(file.path()).unwrap(), b"precious");
+        }
     }
 }

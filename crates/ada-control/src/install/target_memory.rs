@@ -2,12 +2,14 @@
 
 use std::io;
 use std::mem::offset_of;
+use std::ops::Range;
 
 use ada_agent::config::Item;
 use ada_event::RuntimeAddr;
 use ada_patch::{AgentEntries, StubOptions};
 use ada_process::{Remote, SystemCall};
 use ada_ring::control::CONTROL_BYTES;
+use ada_ring::orders::ORDERS_BYTES;
 use ada_ring::pool::CHUNKS_AT;
 use ada_ring::state::{NO_CHUNK, private};
 use ada_ring::{CHUNK_SIZE, ThreadState};
@@ -17,7 +19,7 @@ use crate::install::agent_image::{AgentImage, CrashEntries};
 use crate::install::lasting_memory::LastingMemory;
 use crate::install::loader_notification::LoaderNotification;
 use crate::install::memory_layout::MemoryLayout;
-use crate::install::open_in_target::{MappedPart, OpenInTarget, injected};
+use crate::install::open_in_target::{MappedPart, OpenInTarget, injected, map_all_and};
 use crate::install::shared_memory::SharedMemory;
 use crate::program_id::ProgramId;
 
@@ -25,15 +27,16 @@ use crate::program_id::ProgramId;
 pub(crate) const WARM_CHUNKS: usize = 16;
 
 /// The addresses of ada's memory in a target.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TargetMemory {
-    pub(crate) pool: RuntimeAddr,
     /// The GS base of threads that have no state yet.
     pub(crate) nobodys_state: RuntimeAddr,
     pub(crate) entries: AgentEntries,
     pub(crate) crash: CrashEntries,
     /// What the agent keeps for the process.
     pub(crate) process_block: RuntimeAddr,
+    /// The agent's part of the code's memory.
+    pub(crate) agent: Range<u64>,
 }
 
 /// What the agent has to know of the program that it is a guest of.
@@ -49,18 +52,18 @@ pub(crate) struct Program {
 }
 
 impl TargetMemory {
-    /// Maps everything into the target.
+    /// Maps everything into the target. `rings` and `code` are open there.
     pub(crate) fn set_up(
         remote: &dyn Remote,
-        open: &OpenInTarget,
+        rings: &OpenInTarget,
+        code: &OpenInTarget,
         shared: &SharedMemory,
         program: &Program,
         lasting: &LastingMemory,
     ) -> Result<Self, ControlError> {
         let Program { id, loader, max_depth, stubs, warm_chunks } = *program;
-        let read_write = libc::PROT_READ | libc::PROT_WRITE;
         let parts = shared.first_parts();
-        let layout = map_first(remote, open, parts[0].end)?;
+        let layout = map_first(remote, rings, parts[0].end)?;
         let pool = layout.pool;
         let private_at = layout.private().start;
         // The first chunks are the busiest: pages that are there already cost no faults while the target runs. Where
@@ -75,6 +78,7 @@ impl TargetMemory {
         let shape = stubs.detail.unwrap_or_default();
         let config = [
             (Item::Pool, pool.0),
+            (Item::Orders, layout.orders().0),
             (Item::Private, private_at.0),
             (Item::LoaderDebug, loader.map_or(0, |loader| loader.debug.0)),
             (Item::MaxDepth, max_depth.map_or(0, u64::from)),
@@ -87,40 +91,46 @@ impl TargetMemory {
         ];
         let agent = AgentImage::at(layout.agent(), &config, lasting)?;
         let length = agent.bytes.len() as u64;
-        let offset = shared.reserve(length).ok_or(ControlError::AgentLayout("room"))?;
-        shared
-            .write_code(offset, &agent.bytes)
-            .map_err(|source| ControlError::System { doing: "writing the agent", source })?;
-        let rings = parts[1..].iter().map(|part| MappedPart {
-            address: pool + part.start,
-            length: part.end - part.start,
-            protection: read_write,
-            offset: part.start,
-        });
+        let offset = shared.code.reserve(length).ok_or(ControlError::AgentLayout("room"))?;
+        shared.code.write(offset, &agent.bytes);
+        let counters = MappedPart {
+            address: pool + parts[1].start,
+            length: parts[1].end - parts[1].start,
+            protection: libc::PROT_READ | libc::PROT_WRITE,
+            offset: parts[1].start,
+        };
+        let orders = MappedPart {
+            address: layout.orders(),
+            length: ORDERS_BYTES as u64,
+            protection: libc::PROT_READ,
+            offset: 0,
+        };
         let protection = libc::PROT_READ | libc::PROT_EXEC;
         let agent_part = MappedPart { address: layout.agent(), length, protection, offset };
-        let mapped: Vec<MappedPart> = rings.chain([agent_part]).collect();
-        open.map_all_and(remote, &mapped, &private_calls(private_at)).map_err(injected("mapping ada's memory"))?;
+        let mapped = [(rings, &counters), (code, &orders), (code, &agent_part)];
+        map_all_and(remote, &mapped, &private_calls(private_at)).map_err(injected("mapping ada's memory"))?;
         let nobodys_state = private_at + private::STATES_AT as u64;
         // No FS base is 1, so that nobody owns it.
         remote.write(private_at, &1_u64.to_le_bytes()).map_err(injected("preparing thread states"))?;
         let position = nobodys_state + offset_of!(ThreadState, index_position) as u64;
         remote.write(position, &NO_CHUNK.to_le_bytes()).map_err(injected("preparing thread states"))?;
         Ok(Self {
-            pool,
             nobodys_state,
             entries: agent.entries,
             crash: agent.crash,
             process_block: layout.process_block(),
+            agent: offset..offset + length,
         })
     }
 }
 
-/// Maps the start of the shared memory where there is room for all of ada's.
-fn map_first(remote: &dyn Remote, open: &OpenInTarget, length: u64) -> Result<MemoryLayout, ControlError> {
+/// Maps the start of the rings where there is room for all of ada's memory.
+fn map_first(remote: &dyn Remote, rings: &OpenInTarget, length: u64) -> Result<MemoryLayout, ControlError> {
     let mut result = Err(io::Error::from(io::ErrorKind::AddrInUse));
     for layout in MemoryLayout::candidates(remote).map_err(injected("looking for room"))? {
-        result = open.map(remote, layout.pool, length, libc::PROT_READ | libc::PROT_WRITE, 0).map(|()| layout);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let first = MappedPart { address: layout.pool, length, protection, offset: 0 };
+        result = rings.map(remote, &[first]).map(|()| layout);
         let is_taken =
             |error: &io::Error| matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::AddrInUse);
         if !result.as_ref().is_err_and(is_taken) {

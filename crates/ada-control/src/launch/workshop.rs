@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ada_event::{ModuleId, RuntimeAddr};
+use ada_event::ModuleId;
 use ada_image::Image;
 use ada_patch::StubOptions;
 use ada_process::maps::{self, LoadedFile, Mapping};
@@ -53,8 +53,6 @@ pub(crate) struct HookedProgram {
     pub(crate) modules: Vec<Module>,
     /// The files that it had loaded by then.
     pub(crate) files: HashSet<LoadedFile>,
-    /// Where it has the rings.
-    pub(crate) pool_in_target: RuntimeAddr,
     /// Why fatal signals are not recorded, if they are not.
     pub(crate) no_crashes: Option<&'static str>,
     /// What else is not recorded.
@@ -63,7 +61,7 @@ pub(crate) struct HookedProgram {
 
 /// A program that has its memory and its plans, and no hooks yet.
 pub(crate) struct PreparedProgram {
-    open: OpenInTarget,
+    code: OpenInTarget,
     memory: TargetMemory,
     mappings: Vec<Mapping>,
     files: HashSet<LoadedFile>,
@@ -128,7 +126,7 @@ impl Workshop {
         progress: &dyn Progress,
     ) -> Result<PreparedProgram, ControlError> {
         let filters = InheritedFilters::of(&gate.tracee)?;
-        let open = OpenInTarget::open(gate, &self.shared)?;
+        let (rings, code) = (OpenInTarget::rings(gate, &self.shared)?, OpenInTarget::code(gate, &self.shared)?);
         let id = self.next_program();
         let program = Program {
             id,
@@ -139,7 +137,8 @@ impl Workshop {
         };
         let mappings = || maps::of_process(gate.tracee.pid()).doing("reading the program's mappings");
         let lasting = LastingMemory::at_start(&mappings()?);
-        let memory = TargetMemory::set_up(gate, &open, &self.shared, &program, &lasting)?;
+        let memory = TargetMemory::set_up(gate, &rings, &code, &self.shared, &program, &lasting)?;
+        rings.close(gate)?;
         filters.write(gate, memory.process_block)?;
 
         let mappings = mappings()?;
@@ -185,7 +184,7 @@ impl Workshop {
         };
         let files = known;
         Ok(PreparedProgram {
-            open,
+            code,
             memory,
             mappings,
             files,
@@ -208,7 +207,7 @@ impl Workshop {
         prepared: PreparedProgram,
     ) -> Result<HookedProgram, ControlError> {
         let PreparedProgram {
-            open, memory, mut mappings, files, deadline, mut installer, mut images, ready, keys, ..
+            code, memory, mut mappings, files, deadline, mut installer, mut images, ready, keys, ..
         } = prepared;
         let mut reused = Vec::new();
         for (file, candidates) in ready {
@@ -217,7 +216,7 @@ impl Workshop {
             let is_taken = |image: &ReadyImage| reused.iter().any(|module: &Module| module.id == image.module.id);
             let mut module = None;
             for image in candidates.iter().filter(|image| !is_taken(image)) {
-                module = deadline.work(|| installer.reuse(gate, &open, &mut mappings, &file, image, is_same))?;
+                module = deadline.work(|| installer.reuse(gate, &code, &mut mappings, &file, image, is_same))?;
                 if module.is_some() {
                     break;
                 }
@@ -232,16 +231,16 @@ impl Workshop {
                 }
             }
         }
-        let mut reserved = installer.reserve(gate, &open, &mut mappings, images);
+        let mut reserved = installer.reserve(gate, &code, &mut mappings, images);
         if gate.loader.is_some() && prepared.has_gs {
             let loader = keys.values().find(|key| key.is_loader()).and_then(|key| self.ready.loader(key));
-            installer.reserve_loader(gate, &open, &mut mappings, &mut reserved, loader)?;
+            installer.reserve_loader(gate, &code, &mut mappings, &mut reserved, loader)?;
         }
         let filled = deadline.work(|| installer.fill(reserved))?;
         deadline.check()?;
         let mut modules = deadline.work(|| installer.patch(gate, filled, &|_| false))?;
         deadline.check()?;
-        open.close(gate)?;
+        code.close(gate)?;
         for (file, image) in installer.whole_images() {
             keys.get(file).into_iter().for_each(|key| self.ready.keep(key.clone(), image.clone()));
         }
@@ -256,7 +255,7 @@ impl Workshop {
         if no_crashes.is_none() {
             crash_handlers::install(gate, &memory)?;
         }
-        Ok(HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes, limits })
+        Ok(HookedProgram { installer, modules, files, no_crashes, limits })
     }
 }
 

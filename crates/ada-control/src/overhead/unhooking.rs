@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use ada_event::{FunctionId, ProcessId, RuntimeAddr};
 use ada_process::procfs::ProcessDir;
+use ada_ring::code_edits::LINE;
 
 use crate::arch::code_stores::are_whole_in_lines;
 use crate::program_id::ProgramId;
@@ -62,7 +63,7 @@ impl Unhooking {
         let changes = changes(programs, processes, &wanted, has_scheduler);
         self.kept.extend(wanted.iter().filter(|wanted| changes.iter().all(|change| change.function != **wanted)));
         let pool = programs.switches.pool();
-        let edits = &pool.control().code_edits;
+        let (edits, made) = (&pool.orders().code_edits, &pool.control().edits_made);
         let ordered = Instant::now();
         let until = programs.switches.ticks_in(GOOD_FOR);
         let given: Vec<(FunctionId, usize)> = changes
@@ -72,7 +73,7 @@ impl Unhooking {
                 change.is_start.then_some((change.function, number))
             })
             .collect();
-        let is_done = |number: usize| edits.get(number).is_some_and(|edit| edit.done.load(Ordering::Relaxed) > 0);
+        let is_done = |number: usize| made.done.get(number).is_some_and(|times| times.load(Ordering::Relaxed) > 0);
         let wait = |longest: Duration| {
             while ordered.elapsed() < longest && !given.iter().all(|(_, number)| is_done(*number)) {
                 std::thread::sleep(STEP);
@@ -155,7 +156,6 @@ fn changes(
 /// The word in which so many bytes can be changed by one store: an aligned one, or one that lies in a line of the caches where that
 /// is enough.
 fn word_of(at: RuntimeAddr, bytes: usize, in_lines: bool) -> Option<RuntimeAddr> {
-    const LINE: u64 = 64;
     let aligned = at.align_down(8);
     if (at - aligned) as usize + bytes <= 8 {
         return Some(aligned);

@@ -234,7 +234,7 @@ impl Values {
             self.left_out.fetch_add(1, Ordering::Relaxed);
             return None;
         }
-        let entry = &self.pool.control().probes[number];
+        let entry = &self.pool.orders().probes[number];
         entry.role.store(role as u64, Ordering::Relaxed);
         for (words, reads) in [&entry.call, &entry.back].into_iter().zip(&key.0) {
             words.iter().zip(reads).for_each(|(word, read)| word.store(*read, Ordering::Relaxed));

@@ -73,7 +73,7 @@ pub(crate) fn record(
 ) -> Result<TraceReport, ControlError> {
     let Beginning { started, calibration, calibrating } = beginning;
     let Subject { pid, program, facts, mut files, handlers: own_handlers } = subject;
-    let programs = Programs::new(program.pool_in_target, workshop.shared.clone(), ProcConnector::listen(pid));
+    let programs = Programs::new(workshop.shared.clone(), ProcConnector::listen(pid));
     let status = StatusHandler::new(progress, pid, facts.command_line.clone(), files.path().to_owned());
     programs.add(&mut programs.lock(), pid, program, facts);
     let live = LiveServer::listen(pid);

@@ -313,8 +313,8 @@ mod tests {
     fn what_finds_no_counter_is_named_and_can_be_switched_off() {
         let shared = Arc::new(SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap());
         let (module, functions) = (ModuleId(1), SLOTS);
-        let offset = shared.reserve(4 * (functions as u64 + 32)).unwrap();
-        shared.add_switches(offset, module, functions).unwrap();
+        let offset = shared.code.reserve(4 * (functions as u64 + 32)).unwrap();
+        shared.add_switches(offset, module, functions);
         let switches = Switchboard::new(shared.clone());
         let all: Vec<FunctionId> = (0..functions as u32).map(|index| FunctionId::new(module, index)).collect();
         let switched = switches.switch(&all, SwitchMode::Count, "budget");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use ada_event::{FunctionId, ProcessId, RuntimeAddr};
+use ada_event::{FunctionId, ProcessId};
 use ada_process::procfs::ProcessDir;
 use ada_process::{Child, LiveProcesses, MemfdId, Pidfd, ProcConnector};
 
@@ -25,7 +25,6 @@ use crate::switches::Switchboard;
 pub(crate) struct Programs {
     hooked: Mutex<HookedPrograms>,
     pub(crate) numbers: SharedNumbers,
-    pub(crate) pool_in_target: RuntimeAddr,
     pub(crate) switches: Arc<Switchboard>,
     pub(crate) phase: RecordingPhase,
     /// How many processes are in the middle of an exec: these have unmapped the shared memory, and no pidfd holds them yet.
@@ -46,11 +45,7 @@ impl Programs {
         self.switches.pool().control().handlers.iter().map(|number| numbers.get(number)).collect()
     }
 
-    pub(crate) fn new(
-        pool_in_target: RuntimeAddr,
-        shared: Arc<SharedMemory>,
-        proc_connector: io::Result<ProcConnector>,
-    ) -> Self {
+    pub(crate) fn new(shared: Arc<SharedMemory>, proc_connector: io::Result<ProcConnector>) -> Self {
         let not_reported = |error: &io::Error| {
             format!("the kernel does not report processes ({error}): those that end before their first call are missed")
         };
@@ -61,7 +56,6 @@ impl Programs {
         Self {
             hooked: Mutex::new(hooked),
             numbers: Arc::default(),
-            pool_in_target,
             switches: Arc::new(Switchboard::new(shared)),
             phase: RecordingPhase::default(),
             execs_under_way: AtomicUsize::new(0),

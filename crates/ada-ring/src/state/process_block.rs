@@ -40,6 +40,8 @@ pub struct ProcessBlock {
     pub edits_done: AtomicU32,
     /// 1 while one of its threads makes some.
     pub edits_busy: AtomicU32,
+    /// 1 while it has switches of its own, which let calls pass.
+    pub has_own_switches: AtomicU32,
     /// How many states are left by their threads: see `ThreadState::is_left`.
     pub left_states: AtomicU32,
     /// System calls that the program has forbidden itself, by number: a bit for each.

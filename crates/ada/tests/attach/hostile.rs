@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use ada_ring::control::{ExecCall, ExecCalls, LoaderCall};
 use ada_ring::pool::CHUNKS_AT;
-use ada_ring::{CHUNK_SIZE, Control, ExecStage, LoaderStage};
+use ada_ring::{CHUNK_SIZE, Control, ExecStage};
 
 use super::set_up::is_root;
 use super::target::Target;
-use crate::run::{Started, text};
+use crate::run::{Started, bounded, command, text};
+use crate::trace::program::Program;
 
 /// What ada may take: no target that is not hostile has it take a fifth of this.
 const MOST_MEMORY_KIB: u64 = 1 << 20;
@@ -106,7 +107,7 @@ fn processes_that_are_not_the_targets_are_not_opened() {
     let call = offset_of!(Control, loader);
     let waits = |pid: u32| {
         vec![
-            keep(call + offset_of!(LoaderCall, stage), 4, LoaderStage::CallMade as u64),
+            keep(call + offset_of!(LoaderCall, made), 4, 1),
             keep(call + offset_of!(LoaderCall, result), 8, 4096),
             keep(call + offset_of!(LoaderCall, waiting), 4, pid.into()),
         ]
@@ -136,12 +137,7 @@ fn whatever_is_in_the_rings_is_recorded_or_not() {
 fn counts_of_the_control_block_are_not_believed() {
     for value in [u64::from(u32::MAX), 0] {
         withstands(|_, _, _| {
-            let words = [
-                offset_of!(Control, chunk_count),
-                offset_of!(Control, most_chunks),
-                offset_of!(Control, chunk_end),
-                offset_of!(Control, most_blocks),
-            ];
+            let words = [offset_of!(Control, chunk_end), offset_of!(Control, recorder_gone)];
             words.map(|offset| keep(offset, 4, value)).to_vec()
         });
     }
@@ -155,9 +151,8 @@ fn words_at_random_do_not_keep_ada_from_ending() {
         offset_of!(Control, loader),
         offset_of!(Control, execs),
         offset_of!(Control, crashes),
-        offset_of!(Control, marks),
-        offset_of!(Control, code_edits),
-        offset_of!(Control, probes),
+        offset_of!(Control, edits_made),
+        offset_of!(Control, handlers),
         offset_of!(Control, counter_sharers),
         offset_of!(Control, chunks),
         size_of::<Control>(),
@@ -167,5 +162,24 @@ fn words_at_random_do_not_keep_ada_from_ending() {
     }
     for seed in 1..=4 {
         withstands(|_, _, _| vec![format!("random 0 {} {seed}", size_of::<Control>())]);
+    }
+}
+
+/// A worker that has given up its rights, and shares ada's memory with its master since the fork.
+#[test]
+fn a_worker_of_another_user_does_not_change_what_its_master_runs() {
+    if !is_root() {
+        eprintln!("not tested: only root can become another user");
+        return;
+    }
+    let program = Program::new("hostile_worker.c").build();
+    let alone = bounded(Command::new(&program), b"");
+    assert_eq!((alone.status.code(), text(&alone.stderr)), (Some(0), ""));
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..5 {
+        let mut command = command();
+        command.args(["trace", "--quiet", "--output"]).arg(folder.path()).arg("--").arg(&program);
+        let traced = bounded(command, b"");
+        assert_eq!((traced.status.code(), text(&traced.stdout)), (Some(0), text(&alone.stdout)));
     }
 }

@@ -237,7 +237,7 @@ impl Watch {
             let number = module.first_function + index as u32;
             self.tested.insert(number, TestedFunction { signature, triggers });
             self.is_on = true;
-            let marks = &self.pool.control().marks;
+            let marks = &self.pool.orders().marks;
             if marks.set(number, MARK_CALL) {
                 marks.is_on.store(1, Ordering::Release);
             }
@@ -266,7 +266,7 @@ impl Watch {
             let bits = if mark.symbol > 0 { MARK_CALL } else { 0 } | if mark.slow > 0 { MARK_SLOW } else { 0 };
             if bits != 0 {
                 self.is_on = true;
-                let marks = &self.pool.control().marks;
+                let marks = &self.pool.orders().marks;
                 if marks.set(number, bits) {
                     marks.is_on.store(1, Ordering::Release);
                 }
@@ -276,7 +276,7 @@ impl Watch {
 
     /// Lets the threads of the program know how far windows reach and what is slow, and that nothing is marked yet.
     fn publish_limits(&self) {
-        let marks = &self.pool.control().marks;
+        let marks = &self.pool.orders().marks;
         marks.is_on.store(0, Ordering::Release);
         marks.clear();
         let ticks = |roll| match roll {
@@ -316,7 +316,7 @@ impl Watch {
     fn mark_handler_in(&mut self, module: usize, address: RuntimeAddr) {
         let Some(number) = self.loaded[module].function_at(address) else { return };
         self.marks.get_mut(number).is_handler = true;
-        let marks = &self.pool.control().marks;
+        let marks = &self.pool.orders().marks;
         if self.triggers.contains(&Trigger::Signal) && marks.set(number, MARK_CALL) {
             marks.is_on.store(1, Ordering::Release);
         }
@@ -438,7 +438,7 @@ mod tests {
         let modules = modules.as_flattened();
         watch.refresh(modules, 4);
         assert_eq!(marks(&watch), [1, 0, 1]);
-        assert_eq!(shared.pool().control().marks.of(2 * count + index), MARK_CALL);
+        assert_eq!(shared.pool().orders().marks.of(2 * count + index), MARK_CALL);
         let handlers: Vec<u32> =
             watch.marks.iter().filter(|(_, mark)| mark.is_handler).map(|(number, _)| number).collect();
         assert_eq!(handlers, [index, 2 * count + index]);
@@ -447,6 +447,6 @@ mod tests {
         assert!(watch.is_stale(4));
         watch.refresh(modules, 4);
         assert_eq!((marks(&watch), watch.is_on()), (vec![0, 0, 0], false));
-        assert_eq!(shared.pool().control().marks.of(2 * count + index), 0);
+        assert_eq!(shared.pool().orders().marks.of(2 * count + index), 0);
     }
 }

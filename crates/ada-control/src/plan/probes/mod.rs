@@ -140,7 +140,7 @@ const _: () = assert!(ALL <= MAX_PROBES);
 
 /// Puts the table where the agent finds it. `follow` says whether other programs are of interest.
 pub(crate) fn publish(pool: Pool, follow: bool) {
-    for (entry, probe) in pool.control().probes.iter().zip(rows()) {
+    for (entry, probe) in pool.orders().probes.iter().zip(rows()) {
         let role = if probe.role == Role::Exec && !follow { Role::None } else { probe.role };
         entry.role.store(role as u64, Ordering::Relaxed);
         for (words, reads) in [(&entry.call, probe.call), (&entry.back, probe.back)] {
