@@ -129,6 +129,8 @@ static void handler(int signal, siginfo_t *information, void *arg) {
 
 int main(int argc, char **argv) {
     how = argc > 1 ? argv[1][0] : 0;
+    puts("begins");
+    fflush(stdout);
     struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigaction(SIGALRM, &action, 0);
     struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};

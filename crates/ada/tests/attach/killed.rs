@@ -1,7 +1,8 @@
 //! The ada that records a process is killed: the process goes on, and whoever comes next takes its hooks out.
 
 use super::target::Target;
-use crate::run::{self, text};
+use crate::run::{self, Started, text};
+use crate::trace::program::Program;
 
 /// Nobody empties the rings any more, and they are small.
 const WAITING: [&str; 4] = ["--on-full", "wait", "--ring-memory", "1M"];
@@ -38,6 +39,23 @@ fn a_process_whose_ada_was_killed_lets_its_calls_pass() {
         assert_eq!(target.picture(), before);
     }
     target.end_busy();
+}
+
+/// What a handler sees is put right at its entry, which is therefore recorded though nobody reads it. A few see the end of another
+/// function in place of an exit that several share: which of them runs is not known where calls pass.
+#[test]
+fn handlers_see_the_programs_state_though_ada_was_killed() {
+    let program = Program::new("interrupted.c").flags(&["-O1", "-DSAMPLES=60000"]).build();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = run::command();
+    command.args(["trace", "--quiet", "--output"]).arg(folder.path()).arg("--").arg(program);
+    let mut traced = Started::new(command, b"");
+    assert_eq!(traced.first_line(), "begins");
+    traced.kill();
+    let output = traced.finish();
+    let words = text(&output.stdout).lines().last().unwrap().to_owned();
+    let wrong = words.strip_prefix("60000 samples, ").and_then(|rest| rest.strip_suffix(" wrong")?.parse::<u32>().ok());
+    assert!(wrong.is_some_and(|wrong| wrong < 600), "{words}");
 }
 
 /// The recorder stands still for longer than the agent waits for a sign of life.
