@@ -188,8 +188,8 @@ impl Prepared {
         // A name that is there already: the zeroes in the header of an image.
         let name =
             mappings.iter().find(|mapping| mapping.path.starts_with('/')).map_or(0, |mapping| mapping.start.0 + 8);
-        let rings = OpenInTarget::new_rings(&halted, name)?;
-        let code = match OpenInTarget::new_code(&halted, name) {
+        let rings = OpenInTarget::new(&halted, name)?;
+        let code = match OpenInTarget::new(&halted, name) {
             Ok(code) => code,
             Err(error) => return rings.close(&halted).and(Err(error)),
         };

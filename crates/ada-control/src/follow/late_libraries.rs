@@ -45,18 +45,16 @@ pub(crate) fn serve_loader(programs: &Programs, workshop: &Workshop, options: &T
             continue;
         }
         let images = plan_files(new, plans, installer.loader_function, &options.exclude, &Deadline::never());
-        let open = match OpenInTarget::code(&thread, &installer.shared) {
-            Ok(open) => open,
+        // A process of another user may not open what is ada's.
+        let open = OpenInTarget::code(&thread, &installer.shared).unwrap_or_else(|_| thread.code());
+        let installed = installer.install(&thread, &open, &mut mappings, images);
+        let _ = open.close(&thread);
+        match installed {
+            Ok(new) => programs.add_modules(&mut hooked, new),
             Err(error) => {
                 let limit = format!("libraries that process {} has loaded are not hooked: {error}", thread.pid());
                 hooked.limits.push(limit);
-                continue;
             }
-        };
-        let installed = installer.install(&thread, &open, &mut mappings, images);
-        let _ = open.close(&thread);
-        if let Ok(new) = installed {
-            programs.add_modules(&mut hooked, new);
         }
     }
     plans.write_kept();

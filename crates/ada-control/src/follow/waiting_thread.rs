@@ -14,6 +14,7 @@ use ada_ring::orders::LoaderOrder;
 use ada_ring::{Orders, Pool};
 
 use crate::install::memory_layout::MemoryLayout;
+use crate::install::open_in_target::OpenInTarget;
 use crate::install::shared_memory::SharedMemory;
 use crate::program_id::ProgramId;
 
@@ -83,6 +84,11 @@ impl Waiting {
 impl WaitingThread {
     pub(crate) fn pid(&self) -> ProcessId {
         self.pid
+    }
+
+    /// The code, as the process can have it without a descriptor.
+    pub(crate) fn code(&self) -> OpenInTarget {
+        OpenInTarget::Orders(self.orders)
     }
 
     /// The program that the process runs.

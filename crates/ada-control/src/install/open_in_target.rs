@@ -10,18 +10,14 @@ use ada_process::{Remote, SystemCall};
 use crate::error::ControlError;
 use crate::install::shared_memory::SharedMemory;
 
-/// How rings are mapped, …
-const RINGS: i32 = libc::MAP_SHARED;
-/// … and code: a process sees what ada writes there, until it lets calls pass by itself, in pages of its own
-/// (`ada-agent/passing.rs`).
-const CODE: i32 = libc::MAP_PRIVATE;
-
-/// A file of the shared memory, open in the target for as long as this lives: closed by [`Self::close`], because a
-/// descriptor that stays would be the target's to see, count and close.
-pub(crate) struct OpenInTarget {
-    descriptor: u64,
-    /// Flags of its mappings.
-    mapped: i32,
+/// A file of the shared memory that a target can map parts of.
+pub(crate) enum OpenInTarget {
+    /// Open for as long as this lives: closed by [`Self::close`], because a descriptor that stays would be the target's to see,
+    /// count and close.
+    Descriptor(u64),
+    /// The code, by way of the orders, which begin the same file and are mapped here. A mapping that is shared can be mapped once
+    /// more without a descriptor.
+    Orders(RuntimeAddr),
 }
 
 /// A part of a file, and where it is to be.
@@ -35,71 +31,106 @@ pub(crate) struct MappedPart {
 impl OpenInTarget {
     /// The rings.
     pub(crate) fn rings(remote: &dyn Remote, shared: &SharedMemory) -> Result<Self, ControlError> {
-        Ok(Self { descriptor: open(remote, &shared.rings_path(), libc::O_RDWR)?, mapped: RINGS })
+        open(remote, &shared.rings_path(), libc::O_RDWR).map(Self::Descriptor)
     }
 
     /// The code and the orders.
     pub(crate) fn code(remote: &dyn Remote, shared: &SharedMemory) -> Result<Self, ControlError> {
-        Ok(Self { descriptor: open(remote, &shared.code.path(), libc::O_RDONLY)?, mapped: CODE })
+        open(remote, &shared.code.path(), libc::O_RDONLY).map(Self::Descriptor)
     }
 
-    /// An empty memfd for the rings that the target makes itself: it may not be allowed to open what is ada's. `name` is the
-    /// address of its name.
-    pub(crate) fn new_rings(remote: &dyn Remote, name: u64) -> Result<Self, ControlError> {
-        Ok(Self { descriptor: make(remote, name)?, mapped: RINGS })
-    }
-
-    /// The same for the code.
-    pub(crate) fn new_code(remote: &dyn Remote, name: u64) -> Result<Self, ControlError> {
-        Ok(Self { descriptor: make(remote, name)?, mapped: CODE })
+    /// An empty memfd that the target makes itself: it may not be allowed to open what is ada's. `name` is the address of its name.
+    pub(crate) fn new(remote: &dyn Remote, name: u64) -> Result<Self, ControlError> {
+        let flags = (libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING).into();
+        remote
+            .system_call(libc::SYS_memfd_create, [name, flags, 0, 0, 0, 0])
+            .map(Self::Descriptor)
+            .map_err(injected("making shared memory"))
     }
 
     /// The file, opened by ada.
     pub(crate) fn file_of(&self, pid: ProcessId) -> io::Result<File> {
-        File::options().read(true).write(true).open(ProcessDir::of(pid).descriptor(self.descriptor))
-    }
-
-    /// The call that maps a part exactly at its address, where nothing is mapped.
-    fn call(&self, part: &MappedPart) -> SystemCall {
-        let flags = (self.mapped | libc::MAP_FIXED_NOREPLACE) as u64;
-        SystemCall {
-            number: libc::SYS_mmap,
-            arguments: [part.address.0, part.length, part.protection as u64, flags, self.descriptor, part.offset],
+        match self {
+            Self::Descriptor(number) => {
+                File::options().read(true).write(true).open(ProcessDir::of(pid).descriptor(*number))
+            }
+            Self::Orders(_) => Err(io::Error::from(io::ErrorKind::Unsupported)),
         }
     }
 
     /// Maps parts of the file, each exactly at its address, where nothing is mapped.
     pub(crate) fn map(&self, remote: &dyn Remote, parts: &[MappedPart]) -> io::Result<()> {
-        map_all_and(remote, &parts.iter().map(|part| (self, part)).collect::<Vec<_>>(), &[])
+        match self {
+            Self::Descriptor(_) => map_all_and(remote, &parts.iter().map(|part| (self, part)).collect::<Vec<_>>(), &[]),
+            Self::Orders(orders) => parts.iter().try_for_each(|part| map_once_more(remote, *orders, part)),
+        }
+    }
+
+    fn call(&self, part: &MappedPart) -> io::Result<SystemCall> {
+        let Self::Descriptor(descriptor) = self else { return Err(io::Error::from(io::ErrorKind::Unsupported)) };
+        // A process sees what ada writes to its code, until it lets calls pass by itself, in pages of its own
+        // (`ada-agent/passing.rs`).
+        let is_code = part.protection & libc::PROT_EXEC != 0;
+        let kind = if is_code { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
+        let flags = (kind | libc::MAP_FIXED_NOREPLACE) as u64;
+        Ok(SystemCall {
+            number: libc::SYS_mmap,
+            arguments: [part.address.0, part.length, part.protection as u64, flags, *descriptor, part.offset],
+        })
     }
 
     pub(crate) fn close(self, remote: &dyn Remote) -> Result<(), ControlError> {
+        let Self::Descriptor(descriptor) = self else { return Ok(()) };
         remote
-            .system_call(libc::SYS_close, [self.descriptor, 0, 0, 0, 0, 0])
+            .system_call(libc::SYS_close, [descriptor, 0, 0, 0, 0, 0])
             .map(|_| ())
             .map_err(injected("closing the shared memory"))
     }
 }
 
-/// Maps parts of files, each exactly at its address, where nothing is mapped, and then makes other calls, all in one go.
+/// Maps parts of files that have descriptors, each exactly at its address, where nothing is mapped, and then makes other calls, all in
+/// one go.
 pub(crate) fn map_all_and(
     remote: &dyn Remote,
     parts: &[(&OpenInTarget, &MappedPart)],
     others: &[SystemCall],
 ) -> io::Result<()> {
-    let calls: Vec<SystemCall> =
-        parts.iter().map(|(open, part)| open.call(part)).chain(others.iter().copied()).collect();
+    let mut calls = parts.iter().map(|(open, part)| open.call(part)).collect::<io::Result<Vec<SystemCall>>>()?;
+    calls.extend(others);
     let mut got = remote.system_calls(&calls)?.into_iter();
-    let check = |((_, part), got): (&(&OpenInTarget, &MappedPart), io::Result<u64>)| {
-        if got? == part.address.0 { Ok(()) } else { Err(io::Error::from(io::ErrorKind::AddrInUse)) }
-    };
+    let check = |((_, part), got): (&(&OpenInTarget, &MappedPart), io::Result<u64>)| is_at(part, got?);
     parts.iter().zip(got.by_ref()).try_for_each(check)?;
     got.try_for_each(|got| got.map(drop))
 }
 
-fn make(remote: &dyn Remote, name: u64) -> Result<u64, ControlError> {
-    let flags = (libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING).into();
-    remote.system_call(libc::SYS_memfd_create, [name, flags, 0, 0, 0, 0]).map_err(injected("making shared memory"))
+/// Maps a part of the file whose first bytes are mapped here, without a descriptor: whoever has a shared mapping may have it twice, and the
+/// second may be longer. Nothing is written, so that all of it takes no memory.
+fn map_once_more(remote: &dyn Remote, first: RuntimeAddr, part: &MappedPart) -> io::Result<()> {
+    let MappedPart { address, length, protection, offset } = *part;
+    let reserve = |at: RuntimeAddr, length: u64, further: i32| {
+        let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | further) as u64;
+        remote.system_call(libc::SYS_mmap, [at.0, length, libc::PROT_NONE as u64, flags, u64::MAX, 0])
+    };
+    let map = |from: u64, length: u64, to: u64| {
+        let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64;
+        remote.system_call(libc::SYS_mremap, [from, 0, length, flags, to, 0])
+    };
+    is_at(part, reserve(address, length, libc::MAP_FIXED_NOREPLACE)?)?;
+    let all = offset + length;
+    let mapped = reserve(RuntimeAddr(0), all, 0).and_then(|from_start| {
+        let mapped = map(first.0, all, from_start).and_then(|_| map(from_start + offset, length, address.0));
+        remote.system_call(libc::SYS_munmap, [from_start, all, 0, 0, 0, 0]).and(mapped)
+    });
+    let protect = [address.0, length, protection as u64, 0, 0, 0];
+    let ready = mapped.and_then(|_| remote.system_call(libc::SYS_mprotect, protect));
+    if ready.is_err() {
+        remote.system_call(libc::SYS_munmap, [address.0, length, 0, 0, 0, 0])?;
+    }
+    ready.map(drop)
+}
+
+fn is_at(part: &MappedPart, mapped: u64) -> io::Result<()> {
+    if mapped == part.address.0 { Ok(()) } else { Err(io::Error::from(io::ErrorKind::AddrInUse)) }
 }
 
 fn open(remote: &dyn Remote, path: &str, access: i32) -> Result<u64, ControlError> {

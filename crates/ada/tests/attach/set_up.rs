@@ -49,6 +49,25 @@ fn a_process_of_another_user_is_recorded_by_root_and_left_as_it_was() {
     target.end_busy();
 }
 
+/// It may not open what is ada's, and maps once more what it has.
+#[test]
+fn libraries_that_a_process_of_another_user_loads_later_are_hooked() {
+    if !is_root() {
+        return;
+    }
+    let mut target = Target::of_nobody("late_library.c");
+    let attached = target.attach_until_detached(&[]);
+    for _ in 0..3 {
+        assert_eq!(target.asked("go"), "5\n");
+    }
+    let recorded = attached.detach(&target);
+    let roots = recorded.process().counts_of(|_, row| row.name == "cbrt");
+    assert_eq!((roots.calls, roots.returns), (6, 6));
+    assert_eq!(target.asked("go"), "5\n");
+    assert!(!target.has_memory_of_ada(target.id()));
+    drop(target.finish());
+}
+
 #[test]
 fn a_process_of_another_user_is_refused_to_those_without_rights() {
     if !is_root() {
