@@ -45,7 +45,7 @@ pub(crate) unsafe fn take(state: *mut ThreadState, frame: u64, slot: u64) -> Opt
 /// `state` is the calling thread's own, with signals blocked.
 pub(crate) unsafe fn close(state: *mut ThreadState, frame: *const ShadowFrame) {
     // SAFETY: the caller's promise. A handler's frame may be where that of a call was whose exit is not done with it.
-    unsafe { drop(take(state, frame as u64, (*frame).slot())) };
+    let _ = unsafe { take(state, frame as u64, (*frame).slot()) };
 }
 
 /// Whether a frame is that of a probed call, of whose return something is kept.
