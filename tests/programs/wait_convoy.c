@@ -4,7 +4,7 @@
    and for how many microseconds each has the lock: it sleeps meanwhile, so that the others come and wait. With a fourth one all
    begin together. PROTOCOL can be given to the compiler: the lock is one that hands the priority of those that wait on. So can BEFORE_PAGE:
    so many bytes of the lock lie in one page, and the rest in the next; and READ_WRITE: it is a read-write lock, and taken to write. TYPE is the mutex's, and one that is recursive is taken twice; ROBUST makes one that tells who
-   has died with it, and TIMED asks for it with a time limit that never comes. */
+   has died with it, and TIMED asks for it with a time limit that never comes. SPIN makes it one that threads spin for. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -24,12 +24,17 @@ static struct {
     pthread_mutex_t lock;
 } pages __attribute__((aligned(4096)));
 #define lock pages.lock
+#elif defined(SPIN)
+static pthread_spinlock_t lock;
 #elif defined(READ_WRITE)
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 #else
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #endif
-#ifdef READ_WRITE
+#ifdef SPIN
+#define TAKE pthread_spin_lock
+#define LET_GO pthread_spin_unlock
+#elif defined(READ_WRITE)
 #define TAKE pthread_rwlock_wrlock
 #define LET_GO pthread_rwlock_unlock
 #elif defined(TIMED)
@@ -110,6 +115,9 @@ int main(int words, char **word)
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
 #endif
     pthread_mutex_init(&lock, &attributes);
+#endif
+#ifdef SPIN
+    pthread_spin_init(&lock, 0);
 #endif
     pthread_barrier_init(&start, 0, threads);
     for (int at = 0; at < threads; at++)

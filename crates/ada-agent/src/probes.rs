@@ -6,7 +6,7 @@ use ada_ring::detail::{CALL, MORE, RETURN};
 use ada_ring::probe::{BASES, BASES_AT_CALL, Base, Extent, LONG_TEXT, PROBE_WORDS, RawProbe, Read, Role, UNREADABLE};
 use ada_ring::record::{IS_PROBED, RecordKind};
 use ada_ring::shadow_frame::FRAME_KEEPS_RESULT;
-use ada_ring::state::{PROBE_CALLS, ProbeCall};
+use ada_ring::state::ProbeCall;
 use ada_ring::{Lane, RawDetail, RawRecord, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -67,7 +67,8 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
             |frame: *mut ShadowFrame| !has_role(probe, Role::CallOnly) && !(*frame).has(FRAME_KEEPS_RESULT);
         if is_caught(record) && is_asked_for(newest_frame(state)) {
             let number = open_probes::free(state);
-            (*state).open_probes[number] = ProbeCall { frame: (*state).shadow_top, probe, registers };
+            (*state).open_probes[number] =
+                ProbeCall { frame: (*state).shadow_top, slot: slot as u64, probe, registers };
             (*state).probe_calls += 1;
         }
         let mut bases = [0; BASES];
@@ -219,9 +220,8 @@ unsafe fn note_result(state: *mut ThreadState) {
 pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut ShadowFrame) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
-        let number = (0..PROBE_CALLS).find(|&number| (*state).open_probes[number].frame == frame as u64);
-        let call = match number {
-            Some(number) => core::mem::take(&mut (*state).open_probes[number]),
+        let call = match open_probes::take(state, frame as u64, slot as u64) {
+            Some(call) => call,
             // It went on in another function.
             None if (*frame).has(FRAME_KEEPS_RESULT) => {
                 ProbeCall { probe: (*frame).probe.into(), ..ProbeCall::default() }

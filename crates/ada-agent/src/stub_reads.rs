@@ -1,12 +1,12 @@
 //! Reads that a stub, or the code at an exit, has no way to make itself.
 
-use ada_ring::ThreadState;
-use ada_ring::arch::CallRegisters;
-use ada_ring::probe::{AT_RETURN, BASES, Base, PROBE_WORDS, RawProbe, UNREADABLE};
+use ada_ring::arch::{CallRegisters, RETURN_POPS};
+use ada_ring::probe::{AT_RETURN, BASES, BASES_AT_CALL, Base, PROBE_WORDS, RawProbe, UNREADABLE};
+use ada_ring::{ShadowFrame, ThreadState};
 
 use crate::memory::pool;
 use crate::reads::{self, Sources};
-use crate::{arch, probes};
+use crate::{arch, open_probes, probes};
 
 /// How many arguments are in registers; the first bases are these, in the same order.
 const ARGUMENTS: usize = 6;
@@ -30,6 +30,13 @@ pub(crate) unsafe fn take(state: *mut ThreadState, record: *mut RawProbe, probe:
     if is_return {
         [bases[Base::Result as usize], bases[Base::SecondResult as usize]] = [registers[0], registers[1]];
         bases[Base::Errno as usize] = probes::errno();
+        // SAFETY: the caller's promise. The call's frame has just been taken out.
+        unsafe {
+            let frame = (*state).shadow_top + ShadowFrame::SIZE as u64;
+            if let Some(number) = open_probes::of(state, frame, stack_pointer.wrapping_sub(RETURN_POPS)) {
+                bases[..BASES_AT_CALL].copy_from_slice(&(*state).open_probes[number].registers);
+            }
+        }
     } else {
         bases[..ARGUMENTS].copy_from_slice(&registers[..ARGUMENTS]);
         bases[Base::Slot as usize] = stack_pointer;

@@ -20,7 +20,7 @@ use ada_ring::arena_front::{SWITCH_BYTES, SWITCH_COUNT_AT, SWITCHES_AT};
 use ada_ring::origins::{self, ExitUser, Origin, OriginKind, RelayOrigin, SavedRegister, StubDepth};
 
 use crate::arch::{
-    AssemblyError, External, JUMP_BYTES, SharedCode, StubTemplate, address_push, can_be_shared, relocate,
+    AssemblyError, External, JUMP_BYTES, MARKER_BYTES, SharedCode, StubTemplate, address_push, can_be_shared, relocate,
 };
 use crate::hook_site::{CopiedCode, HookSite};
 use crate::leaving::Behind;
@@ -79,6 +79,8 @@ pub struct Arena {
     /// Where the code of each of the three parts comes from.
     origins: [Vec<Origin>; 3],
     exit_users: Vec<ExitUser>,
+    /// Where functions that jump back to their own starts go on instead.
+    loops: HashMap<RuntimeAddr, RuntimeAddr>,
     relays: Vec<RelayOrigin>,
     room: usize,
     shared: SharedCode,
@@ -140,6 +142,7 @@ impl Arena {
             exits_by_bytes: HashMap::new(),
             origins: Default::default(),
             exit_users: Vec::new(),
+            loops: HashMap::new(),
             relays: Vec::new(),
             room: Self::room_for(functions, exits),
             shared,
@@ -198,12 +201,25 @@ impl Arena {
         let mut moved = Vec::new();
         let leaves = !plan.leaving.is_empty() || plan.displaced.leaves();
         if leaves {
-            relocate(plan.displaced.bytes(), plan.at, displaced, plan.leaving, &shared.exit_code(), front, &mut moved)?;
+            relocate(
+                plan.displaced.bytes(),
+                plan.at,
+                displaced,
+                plan.leaving,
+                &shared.exit_code(),
+                |_| None,
+                front,
+                &mut moved,
+            )?;
         } else {
             plan.displaced.relocate(plan.at, displaced, front, &mut moved)?;
         }
         if front.len() > self.recorders_at || self.recorders_at + recorders.len() > self.exits_at {
             return Err(SkipReason::NoRoom);
+        }
+        if plan.starts_own_loop {
+            // What it jumps to is where the hook is, or a marker before that.
+            self.loops.extend([0, MARKER_BYTES].map(|before| (RuntimeAddr(plan.at.0 - before as u64), displaced)));
         }
         let stub = template.entry(counter, recorder);
         let mut site = self.site(stub, plan.at, plan.relay)?;
@@ -287,7 +303,8 @@ impl Arena {
         let stub = RuntimeAddr(self.base.0 + (self.exits_at + self.exits.len()) as u64);
         let code = self.shared.exit_code();
         let mut runs = Vec::new();
-        let relocated = relocate(moved.bytes(), from, stub, moved.leaving(), &code, &mut self.exits, &mut runs);
+        let again = |target: RuntimeAddr| self.loops.get(&target).copied();
+        let relocated = relocate(moved.bytes(), from, stub, moved.leaving(), &code, again, &mut self.exits, &mut runs);
         if relocated.is_err() || self.exits_at + self.exits.len() > self.room {
             self.exits.truncate(before);
             return Err(relocated.err().unwrap_or(SkipReason::NoRoom));

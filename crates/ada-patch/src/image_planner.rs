@@ -1,5 +1,7 @@
 //! All functions of an image, planned together: their entries first, and then their exits, which take the room that remains.
 
+use std::collections::HashSet;
+
 use crate::exits::{ExitPlan, ExitPlanner, Follower, FunctionExits, Neighbours, Patience};
 use crate::image_code::ImageCode;
 use crate::{EntryOnlyReason, PatchPlan, Planner, SkipReason, StubKind, Verdict};
@@ -53,14 +55,14 @@ impl PlannedFunctions {
         let mut planned: Vec<Option<FunctionExits>> = Vec::with_capacity(self.plans.len());
         let entry = |plan: &PatchPlan| plan.at.0..plan.at.0 + plan.displaced.bytes().len() as u64;
         for (index, plan) in &self.plans {
-            planned.push(hooked[*index].then(|| planner.plan(*index, entry(plan))));
+            planned.push(hooked[*index].then(|| planner.plan(*index, entry(plan), plan.starts_own_loop)));
         }
         planner.ask_neighbours();
         let mut used = Vec::new();
         for ((index, plan), exits) in self.plans.iter_mut().zip(planned) {
             let Some(mut exits) = exits else { continue };
             if exits.missed > 0 {
-                exits = planner.plan(*index, entry(plan));
+                exits = planner.plan(*index, entry(plan), plan.starts_own_loop);
             }
             self.verdicts[*index] = settle(*index, plan, exits, &mut used);
         }
@@ -71,16 +73,20 @@ impl PlannedFunctions {
             let Some(mut plan) = entries.plan_short(index).filter(|_| has_no_room) else { continue };
             plan.relay = planner.relay_for_entry(index, &entry(&plan));
             if plan.relay.is_some() {
-                let exits = planner.plan(index, entry(&plan));
+                let exits = planner.plan(index, entry(&plan), false);
                 self.verdicts[index] = settle(index, &mut plan, exits, &mut used);
                 self.plans.push((index, plan));
             }
         }
+        self.plans.retain(|(index, _)| !matches!(self.verdicts[*index], Verdict::Skipped(_)));
         self.plans.sort_by_key(|(index, _)| *index);
         used.sort_unstable();
         let all = planner.into_plans();
+        let loops: HashSet<u32> =
+            self.plans.iter().filter(|(_, plan)| plan.starts_own_loop).map(|(index, _)| *index as u32).collect();
         for users in used.chunk_by(|one, other| one.0 == other.0) {
-            let is_shared = users.len() > 1;
+            // What leads a loop past the hook stays, whatever becomes of the function's exits.
+            let is_shared = users.len() > 1 || users.iter().any(|(_, function)| loops.contains(function));
             let exit = |&(exit, function): &(u32, u32)| ExitPlan { function, is_shared, ..all[exit as usize] };
             self.exits.extend(users.iter().map(exit));
         }
@@ -90,6 +96,9 @@ impl PlannedFunctions {
 /// What is hooked of a function whose exits were planned; notes which of them it uses.
 fn settle(index: usize, plan: &mut PatchPlan, mut exits: FunctionExits, used: &mut Vec<(u32, u32)>) -> Verdict {
     if !exits.are_complete() {
+        if plan.starts_own_loop {
+            return Verdict::Skipped(SkipReason::OwnEntryLoop);
+        }
         plan.kind = StubKind::EntryOnly;
         return Verdict::EntryOnly(EntryOnlyReason::UnseenExits);
     }

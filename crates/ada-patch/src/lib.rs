@@ -56,7 +56,7 @@ pub use image_planner::PlannedFunctions;
 pub use leaving::{Behind, Leaving};
 pub use patch_plan::PatchPlan;
 pub use planner::Planner;
-pub use probed::{AgentPart, Guard, Probed, WORDS_BEHIND, are_stubs_reads, places_in_memory};
+pub use probed::{AgentPart, Guard, Probed, WORDS_BEHIND};
 pub use relay::Relay;
 pub use stub_kind::{StubKind, StubOptions};
 pub use verdict::{EntryOnlyReason, SkipReason, Verdict};

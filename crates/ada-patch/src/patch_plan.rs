@@ -11,6 +11,7 @@ use crate::{SkipReason, StubKind};
 
 /// In a stored plan, beside the kind.
 const FLAGS_ARE_DEAD: u8 = 1 << 7;
+const STARTS_OWN_LOOP: u8 = 1 << 6;
 
 /// How one function is patched: by its addresses in the image, or in a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct PatchPlan<Address = ImageOffset> {
     pub flags_are_dead: bool,
     /// Which of the displaced instructions leave the function, where returns are caught at exits.
     pub leaving: Leaving,
+    /// Whether the function jumps back to its own start. Such jumps lead to the displaced instructions: a turn of a loop is no call.
+    pub starts_own_loop: bool,
 }
 
 impl PatchPlan<RuntimeAddr> {
@@ -35,14 +38,15 @@ impl PatchPlan<RuntimeAddr> {
         let skip = arch::marker_bytes(code);
         let displaced = Displaced::decode(&code[skip..], JUMP_BYTES)?;
         let at = RuntimeAddr(address.0 + skip as u64);
-        Ok(Self { at, kind, displaced, relay: None, flags_are_dead: false, leaving: Leaving::default() })
+        let leaving = Leaving::default();
+        Ok(Self { at, kind, displaced, relay: None, flags_are_dead: false, leaving, starts_own_loop: false })
     }
 }
 
 impl PatchPlan {
     /// The plan in a process that has loaded the image with `bias`.
     pub fn at_bias(&self, bias: u64) -> PatchPlan<RuntimeAddr> {
-        let &Self { at, kind, displaced, relay, flags_are_dead, leaving } = self;
+        let &Self { at, kind, displaced, relay, flags_are_dead, leaving, starts_own_loop } = self;
         PatchPlan {
             at: at.at_bias(bias),
             kind,
@@ -50,6 +54,7 @@ impl PatchPlan {
             relay: relay.map(|relay| relay.at_bias(bias)),
             flags_are_dead,
             leaving,
+            starts_own_loop,
         }
     }
 
@@ -65,7 +70,9 @@ impl PatchPlan {
     pub fn store(&self) -> [u8; Self::STORED_BYTES] {
         let mut stored = [0; Self::STORED_BYTES];
         stored[..8].copy_from_slice(&self.at.0.to_le_bytes());
-        stored[8] = self.kind as u8 | if self.flags_are_dead { FLAGS_ARE_DEAD } else { 0 };
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        stored[8] =
+            self.kind as u8 | flag(self.flags_are_dead, FLAGS_ARE_DEAD) | flag(self.starts_own_loop, STARTS_OWN_LOOP);
         stored[9..12].copy_from_slice(&self.leaving.store());
         let (displaced, relay) = stored[12..].split_at_mut(Displaced::STORED_BYTES);
         displaced.copy_from_slice(&self.displaced.store());
@@ -81,11 +88,12 @@ impl PatchPlan {
         let (displaced, relay) = rest.split_first_chunk()?;
         let at = ImageOffset(u64::from_le_bytes(*at));
         let relay = Relay::restore(relay.try_into().ok()?, at)?;
-        let flags_are_dead = kind & FLAGS_ARE_DEAD != 0;
-        let kind = StubKind::ALL.into_iter().find(|known| *known as u8 == kind & !FLAGS_ARE_DEAD)?;
+        let [flags_are_dead, starts_own_loop] = [FLAGS_ARE_DEAD, STARTS_OWN_LOOP].map(|flag| kind & flag != 0);
+        let kind = kind & !(FLAGS_ARE_DEAD | STARTS_OWN_LOOP);
+        let kind = StubKind::ALL.into_iter().find(|known| *known as u8 == kind)?;
         let leaving = Leaving::restore(*leaving)?;
         let displaced = Displaced::restore(displaced)?;
-        Some(Self { at, kind, displaced, relay, flags_are_dead, leaving })
+        Some(Self { at, kind, displaced, relay, flags_are_dead, leaving, starts_own_loop })
     }
 }
 
@@ -106,6 +114,7 @@ mod tests {
             relay: None,
             flags_are_dead: false,
             leaving: Leaving::default(),
+            starts_own_loop: false,
         }
     }
 
@@ -122,7 +131,7 @@ mod tests {
             assert_eq!(plan.displaced.bytes(), &CODE[4..12]);
             for relay in [None, Some(0x1004 + 2 + 127), Some(0x1004 + 2 - 128)] {
                 let relay = relay.map(|at| Relay { at: ImageOffset(at), evicted: None });
-                let plan = PatchPlan { relay, ..plan.clone() };
+                let plan = PatchPlan { relay, starts_own_loop: relay.is_some(), ..plan.clone() };
                 assert_eq!(PatchPlan::restore(&plan.store()), Some(plan));
             }
         }

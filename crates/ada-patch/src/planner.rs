@@ -52,7 +52,7 @@ impl<'a> Planner<'a> {
     pub(crate) fn plan_short(&self, index: usize) -> Option<PatchPlan> {
         let function = &self.code.functions.functions()[index];
         let bytes = self.code.bytes_from(function.start)?;
-        if !matches!(self.entry_only(index, function, bytes), Ok(None)) {
+        if !matches!(self.entry_only(index, function, bytes), Ok(None)) || self.starts_own_loop(function.start) {
             return None;
         }
         Some(self.plan_at(Site::short(&self.code, index, bytes)?, StubKind::Full))
@@ -67,7 +67,11 @@ impl<'a> Planner<'a> {
             None => StubKind::Full,
             Some(_) => self.stack_change(index).unwrap_or(StubKind::EntryOnly),
         };
-        Ok((entry_only, self.plan_at(site, kind)))
+        let plan = PatchPlan { starts_own_loop: self.starts_own_loop(function.start), ..self.plan_at(site, kind) };
+        if plan.starts_own_loop && entry_only.is_some() {
+            return Err(SkipReason::OwnEntryLoop);
+        }
+        Ok((entry_only, plan))
     }
 
     fn entry_only(
@@ -112,7 +116,9 @@ impl<'a> Planner<'a> {
         if let Some(reason) = self.go.skip_reason(function.start.0) {
             return Err(reason);
         }
-        if landing.jumped_to_from_inside() && arch::stack_check(&self.code, function.start, bytes) == 0 {
+        // Each turn would take two jumps more. Who spins has the time.
+        let code = bytes.get(..usize::try_from(function.size).unwrap_or(usize::MAX)).unwrap_or(bytes);
+        if self.starts_own_loop(function.start) && !arch::spins(code) {
             return Err(SkipReason::OwnEntryLoop);
         }
         // A part that only holds landing pads starts with a nop, because an offset of 0 means that there is none.
@@ -123,6 +129,12 @@ impl<'a> Planner<'a> {
             return Err(SkipReason::ColdPart);
         }
         Ok(self.stack_change(index).map(|_| EntryOnlyReason::ChangesStack))
+    }
+
+    /// Whether a function jumps back to its own start, where its calls are seen. Those of Go do so before that.
+    fn starts_own_loop(&self, start: ImageOffset) -> bool {
+        let has_check = |bytes: &[u8]| arch::stack_check(&self.code, start, bytes) > 0;
+        self.code.scan.landing(start).jumped_to_from_inside() && !self.code.bytes_from(start).is_some_and(has_check)
     }
 
     /// Whether the code before runs on into `start`: assembler files begin a new unwind entry where the frame changes
@@ -142,6 +154,7 @@ impl<'a> Planner<'a> {
         let Site { at, displaced, relay } = site;
         let relay = relay.map(|at| Relay { at, evicted: None });
         let flags_are_dead = self.code.bytes_from(at).is_some_and(arch::flags_are_dead);
-        PatchPlan { at, kind, displaced, relay, flags_are_dead, leaving: Leaving::default() }
+        let leaving = Leaving::default();
+        PatchPlan { at, kind, displaced, relay, flags_are_dead, leaving, starts_own_loop: false }
     }
 }

@@ -35,21 +35,42 @@ pub enum AgentPart {
     Reads {
         /// In how many places the reads at both ends look that may go away.
         in_memory: u8,
+        /// Whether the reads at the return begin at arguments, which the stub keeps until then.
+        keeps_arguments: bool,
     },
 }
 
+impl AgentPart {
+    /// That of a probe whose reads, at the call and at the return, stubs make; `None` where they cannot.
+    pub fn of_reads<Reads: Iterator<Item = Read>>(reads: impl Fn(bool) -> Reads) -> Option<Self> {
+        const ENDS: [bool; 2] = [false, true];
+        let in_memory = ENDS.iter().flat_map(|end| reads(*end)).map(places_in_memory).sum();
+        let part = Self::Reads { in_memory, keeps_arguments: reads(true).any(begins_at_argument) };
+        ENDS.iter().all(|end| are_stubs_reads(reads(*end), *end)).then_some(part)
+    }
+}
+
 /// Whether stubs, or exits, can make all reads of a probe at one end of a call: of vector registers, `errno`, and memory behind what
-/// that end has in registers.
-pub fn are_stubs_reads(reads: impl IntoIterator<Item = Read>, is_return: bool) -> bool {
-    let mut words = 0;
+/// that end has in registers, or behind arguments. Whether an exit has to look for these its first read tells.
+fn are_stubs_reads(reads: impl IntoIterator<Item = Read>, is_return: bool) -> bool {
+    let (mut words, mut has_arguments) = (0, None);
     reads.into_iter().all(|read| {
         words += read.count();
-        words <= PROBE_WORDS && if is_return { is_exits_read(read) } else { is_stubs_read(read) }
+        let has_arguments = *has_arguments.get_or_insert(begins_at_argument(read));
+        words <= PROBE_WORDS && if is_return { is_exits_read(read, has_arguments) } else { is_stubs_read(read) }
     })
 }
 
+fn begins_at_argument(read: Read) -> bool {
+    !matches!(read.extent(), Extent::Vector(_)) && is_argument(read.base())
+}
+
+const fn is_argument(base: usize) -> bool {
+    base <= Base::Argument6 as usize
+}
+
 /// In how many places a read looks that may go away.
-pub fn places_in_memory(read: Read) -> u8 {
+fn places_in_memory(read: Read) -> u8 {
     let is_behind_pointer = ![Base::Errno as usize, Base::Slot as usize].contains(&read.base());
     match read.extent() {
         Extent::Vector(_) => 0,
@@ -58,7 +79,6 @@ pub fn places_in_memory(read: Read) -> u8 {
 }
 
 fn is_stubs_read(read: Read) -> bool {
-    let is_argument = |base: usize| base <= Base::Argument6 as usize;
     match read.extent() {
         Extent::Vector(number) => number < VECTORS,
         Extent::Words | Extent::Text => is_argument(read.base()) || read.base() == Base::Slot as usize,
@@ -67,13 +87,14 @@ fn is_stubs_read(read: Read) -> bool {
     }
 }
 
-fn is_exits_read(read: Read) -> bool {
+fn is_exits_read(read: Read, has_arguments: bool) -> bool {
     let is_result = |base: usize| [Base::Result as usize, Base::SecondResult as usize].contains(&base);
+    let is_known = |base: usize| is_result(base) || has_arguments && is_argument(base);
     match read.extent() {
         Extent::Vector(number) => number < RESULT_VECTORS,
         Extent::Words if read.base() == Base::Errno as usize => read.steps() == (0, None) && read.count() == 1,
-        Extent::Words | Extent::Text => is_result(read.base()),
-        Extent::Bytes(length) => is_result(read.base()) && is_result(length),
+        Extent::Words | Extent::Text => is_known(read.base()),
+        Extent::Bytes(length) => is_known(read.base()) && is_result(length),
         _ => false,
     }
 }
@@ -134,7 +155,16 @@ mod tests {
         assert!(!at_call(&[Read::long_text(Base::Argument1)]) && !at_call(&[Read::text(Base::GoArgument1, 4)]));
         let errno = Read::errno(Failed::MinusOne32);
         assert!(at_return(&[Read::vector(0), Read::vector(1), errno, Read::text(Base::Result, 17)]));
-        assert!(!at_return(&[text]) && !at_return(&[Read::vector(2)]) && !at_call(&[errno]));
+        assert!(!at_return(&[Read::vector(2)]) && !at_call(&[errno]));
+        let read = Read::bytes(Base::Argument2, Base::Result, 4);
+        assert!(at_return(&[text]) && at_return(&[read, errno]) && at_return(&[text, Read::text(Base::Result, 4)]));
+        assert!(!at_return(&[errno, read]), "the first read tells whether there are arguments");
+        assert!(!at_return(&[Read::bytes(Base::Argument2, Base::Argument3, 4)]) && at_return(&[Read::vector(1)]));
+        let part =
+            |call: &[Read], back: &[Read]| AgentPart::of_reads(|end| if end { back } else { call }.iter().copied());
+        assert_eq!(part(&[text], &[errno]), Some(AgentPart::Reads { in_memory: 1, keeps_arguments: false }));
+        assert_eq!(part(&[Read::vector(0)], &[text]), Some(AgentPart::Reads { in_memory: 1, keeps_arguments: true }));
+        assert_eq!(part(&[errno], &[]), None);
         let places =
             [errno, Read::vector(0), text, Read::words(Base::Slot, 8, 1), Read::text_behind(Base::Argument1, 3)];
         assert_eq!(places.map(places_in_memory), [0, 0, 1, 0, 2]);

@@ -43,10 +43,12 @@ pub enum StubKind {
     SeldomRegisters,
     /// As `RegistersFull`, for a probe whose reads the stub and the exit make.
     ReadsFull,
+    /// The same where reads at the return begin at arguments.
+    ArgumentsFull,
 }
 
 impl StubKind {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Full,
         Self::EntryOnly,
         Self::LongJump,
@@ -65,6 +67,7 @@ impl StubKind {
         Self::RegistersFull,
         Self::SeldomRegisters,
         Self::ReadsFull,
+        Self::ArgumentsFull,
     ];
 
     /// The kind for a function that a runtime probe is about.
@@ -77,7 +80,8 @@ impl StubKind {
             (Self::Full, AgentPart::Call) => Self::ReadsAtCall,
             (Self::Full, AgentPart::Nothing) => Self::RegistersFull,
             (Self::Full, AgentPart::Seldom) => Self::SeldomRegisters,
-            (Self::Full, AgentPart::Reads { .. }) => Self::ReadsFull,
+            (Self::Full, AgentPart::Reads { keeps_arguments: false, .. }) => Self::ReadsFull,
+            (Self::Full, AgentPart::Reads { keeps_arguments: true, .. }) => Self::ArgumentsFull,
             (Self::EntryOnly, _) => Self::ProbedEntry,
             (other, _) => other,
         }
@@ -114,7 +118,10 @@ impl StubKind {
 
     /// Whether the exit keeps what there is to keep of the return.
     pub(crate) const fn keeps_result(self) -> bool {
-        matches!(self, Self::ReadsAtCall | Self::RegistersFull | Self::SeldomRegisters | Self::ReadsFull)
+        matches!(
+            self,
+            Self::ReadsAtCall | Self::RegistersFull | Self::SeldomRegisters | Self::ReadsFull | Self::ArgumentsFull
+        )
     }
 
     /// What the agent has to know of the call, if anything.

@@ -60,7 +60,7 @@ pub use outcome::{Outcome, Reason, Status};
 pub use replay::{
     Closed, FunctionNumber, KnownFunction, Opened, ProcessEnd, Replay, ReplayOptions, SpanHandle, SpanSink, ThreadFacts,
 };
-pub use role::{GcdCall, GoCall, GoPart, IoCall, OnceCall, Role, Submit, SwiftCall, SyncCall};
+pub use role::{GcdCall, GoCall, GoPart, IoCall, OnceCall, Role, SpinCall, Submit, SwiftCall, SyncCall};
 pub use session::{ProcessTrace, asks_to_end, content_key, function_traits, replay_options};
 pub use source::{ProcessSource, ThreadInfo};
 pub use thread_index::ThreadIndex;

@@ -119,7 +119,10 @@ impl<'a> Observer<'a> {
     fn wants_role(&self, role: Role) -> bool {
         role.is_thread_call()
             || role.is_concurrency()
-            || matches!(role, Role::ThreadStart | Role::ThreadTeardown | Role::Sync(_) | Role::Once(_) | Role::Exec)
+            || matches!(
+                role,
+                Role::ThreadStart | Role::ThreadTeardown | Role::Sync(_) | Role::Once(_) | Role::Spin(_) | Role::Exec
+            )
     }
 
     #[inline]

@@ -48,7 +48,7 @@ impl Weights {
             AgentPart::Nothing | AgentPart::Seldom => WITH_REGISTERS,
             AgentPart::CallRegisters | AgentPart::CallWords => f64::midpoint(WITH_REGISTERS, 1.0),
             // Most of it is on the heap.
-            AgentPart::Reads { in_memory } => WITH_REGISTERS + f64::from(in_memory) * self.read / 2.0,
+            AgentPart::Reads { in_memory, .. } => WITH_REGISTERS + f64::from(in_memory) * self.read / 2.0,
         });
         // Those that are kept seldom cost no more than that, and the analysis of waits lives on them.
         let has_values = probed.is_some_and(|probed| probed.part != AgentPart::Seldom);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ada_patch::{AgentPart, ErrnoPlace, Probed, are_stubs_reads, places_in_memory};
+use ada_patch::{AgentPart, ErrnoPlace, Probed};
 use ada_value::Signature;
 
 /// What is captured of an image's functions.
@@ -34,14 +34,13 @@ impl CapturedFunction {
         const ENDS: [bool; 2] = [false, true];
         let reads = |end| self.signature.reads(end);
         // Of what nobody has asked for the agent sees to it that it is seldom.
-        let are_stubs = self.is_asked_for && ENDS.iter().all(|end| are_stubs_reads(reads(*end), *end));
-        let in_memory = ENDS.iter().flat_map(|end| reads(*end)).map(places_in_memory).sum();
-        let part = match ENDS.map(|end| reads(end).next().is_some()) {
-            [false, false] if !self.is_asked_for => AgentPart::Seldom,
-            [false, _] if are_stubs && in_memory == 0 => AgentPart::Nothing,
-            _ if are_stubs => AgentPart::Reads { in_memory },
-            [_, true] => AgentPart::BothEnds,
-            [_, false] => AgentPart::Call,
+        let of_stubs = AgentPart::of_reads(reads).filter(|_| self.is_asked_for);
+        let part = match (ENDS.map(|end| reads(end).next().is_some()), of_stubs) {
+            ([false, false], _) if !self.is_asked_for => AgentPart::Seldom,
+            ([false, _], Some(AgentPart::Reads { in_memory: 0, .. })) => AgentPart::Nothing,
+            (_, Some(reads)) => reads,
+            ([_, true], None) => AgentPart::BothEnds,
+            ([_, false], None) => AgentPart::Call,
         };
         Probed { number: self.probe, guard: None, part }
     }

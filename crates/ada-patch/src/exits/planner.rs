@@ -17,7 +17,7 @@ use super::room::{Candidate, Room};
 use super::ways::{ExitKind, WayOut, Ways};
 use crate::PatchPlan;
 use crate::arch::{JUMP_BYTES, padding_lengths};
-use crate::leave::Leave;
+use crate::leave::{Leave, LeaveKind};
 use crate::leaving::{Behind, Leaving};
 use crate::relay::Relay;
 
@@ -52,8 +52,8 @@ impl<'a> ExitPlanner<'a> {
         self.asks_neighbours = true;
     }
 
-    /// Plans the exits of function `index`, whose entry displaces these bytes.
-    pub(crate) fn plan(&mut self, index: usize, entry: Range<u64>) -> FunctionExits {
+    /// Plans the exits of function `index`, whose entry displaces these bytes; and its jumps to its own start, if it has some.
+    pub(crate) fn plan(&mut self, index: usize, entry: Range<u64>, starts_own_loop: bool) -> FunctionExits {
         let not_understood = FunctionExits { is_open: true, ..FunctionExits::default() };
         if self.follower.patience.is_over() {
             return not_understood;
@@ -77,6 +77,16 @@ impl<'a> ExitPlanner<'a> {
                 Some(number) => exits.caught.push(number),
                 None => missed.push(*way),
             }
+        }
+        if starts_own_loop {
+            function.list(&self.follower);
+            let turns = own_turns(&function, start.0);
+            // A jump among what the entry displaces would lead to the hook.
+            exits.is_open |= turns.is_empty()
+                || turns.iter().any(|turn| entry.contains(&turn.leave.at))
+                || function.body.has_label(start.0, start.0)
+                || !function.body.knows_all();
+            missed.extend(turns);
         }
         for padding in &function.extent.runs_over {
             exits.is_open |= !self.catch_at_padding(index, padding, &entry, &mut exits);
@@ -190,4 +200,16 @@ impl<'a> ExitPlanner<'a> {
         }
         starts
     }
+}
+
+/// The jumps of a function to its own start.
+fn own_turns(function: &FunctionCode, start: u64) -> Vec<WayOut> {
+    let turns = function.instructions.iter().filter(|listed| listed.target == Some(start));
+    turns
+        .map(|listed| {
+            let kind = LeaveKind::Jump(start);
+            let leave = Leave { at: listed.at, length: listed.length, kind, before: Default::default() };
+            WayOut { leave, kind: ExitKind::Again }
+        })
+        .collect()
 }

@@ -61,7 +61,7 @@ impl Run {
         let mut leaving = Leaving { behind, ..Leaving::default() };
         for (number, listed) in instructions[self.first..=self.last].iter().enumerate() {
             let way = ways.binary_search_by_key(&listed.at, |way| way.leave.at);
-            if way.is_ok_and(|way| ways[way].kind != ExitKind::Return) {
+            if way.is_ok_and(|way| !matches!(ways[way].kind, ExitKind::Return | ExitKind::Again)) {
                 leaving.tails |= 1 << number;
             } else if let Some(target) = listed.target
                 && let Ok(target) = instructions.binary_search_by_key(&target, |listed| listed.at)

@@ -16,6 +16,8 @@ pub(crate) enum ExitKind {
     Tail,
     /// It goes on in another function if a condition holds, and else behind.
     ConditionalTail,
+    /// It stays, and jumps back to its own start, where a call would be seen.
+    Again,
 }
 
 /// An instruction that leaves its function.

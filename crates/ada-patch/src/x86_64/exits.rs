@@ -32,13 +32,16 @@ pub(crate) const RED_ZONE: i32 = ada_ring::arch::RED_ZONE as i32;
 pub(crate) const MOST_INSTRUCTIONS: usize = 8;
 
 /// Appends code for address `at` that does what `bytes` did at `start`, but reports that the function is left: by a `ret`, and
-/// in the ways that `leaving` names. Goes on behind unless the last instruction leaves.
+/// in the ways that `leaving` names. Goes on behind unless the last instruction leaves. Jumps that stay in the function lead where `again`
+/// says, if it does.
+#[expect(clippy::too_many_arguments, reason = "what is moved, where to, and two lists to add to")]
 pub(crate) fn relocate(
     bytes: &[u8],
     start: RuntimeAddr,
     at: RuntimeAddr,
     leaving: Leaving,
     code: &ExitCode,
+    again: impl Fn(RuntimeAddr) -> Option<RuntimeAddr>,
     out: &mut Vec<u8>,
     runs: &mut Vec<MovedCode>,
 ) -> Result<(), SkipReason> {
@@ -47,6 +50,14 @@ pub(crate) fn relocate(
     if originals.len() > MOST_INSTRUCTIONS || originals.iter().any(Instruction::is_invalid) {
         return Err(SkipReason::Unmovable);
     }
+    // Where a jump to the function's own start goes instead.
+    let turn = |instruction: &Instruction| {
+        let is_direct = instruction.op0_kind() == OpKind::NearBranch64;
+        let target = again(RuntimeAddr(instruction.near_branch64())).filter(|_| is_direct)?;
+        let mut branch = *instruction;
+        branch.set_near_branch64(target.0);
+        Some(branch)
+    };
     let mut moved: Vec<Instruction> = Vec::new();
     // Conditional jumps into other functions: where they stand in `moved`, and where they lead.
     let mut conditional = Vec::new();
@@ -56,6 +67,7 @@ pub(crate) fn relocate(
     for (number, instruction) in originals.iter().enumerate() {
         let is_tail = leaving.tails & (1 << number) != 0;
         let returns = leaving.returns & (1 << number) != 0;
+        let turn = if is_tail || returns { None } else { turn(instruction) };
         leaves = false;
         match instruction.flow_control() {
             FlowControl::Return => {
@@ -79,6 +91,10 @@ pub(crate) fn relocate(
             FlowControl::UnconditionalBranch if returns => {
                 leaves = true;
                 moved.push(jump_to(code.returns.0)?);
+            }
+            FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch if turn.is_some() => {
+                leaves = instruction.flow_control() == FlowControl::UnconditionalBranch;
+                moved.extend(turn);
             }
             FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
                 leaves = true;
@@ -202,7 +218,8 @@ mod tests {
 
     fn relocated_as(bytes: &[u8], leaving: Leaving) -> Vec<(Code, u64)> {
         let mut out = Vec::new();
-        relocate(bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, &mut out, &mut Vec::new()).unwrap();
+        relocate(bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, |_| None, &mut out, &mut Vec::new())
+            .unwrap();
         let instructions = Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE);
         instructions.into_iter().map(|it| (it.code(), it.near_branch_target())).collect()
     }
@@ -248,7 +265,8 @@ mod tests {
         assert_eq!(code[2], (Code::Call_rel32_64, BEFORE_TAIL));
         assert_eq!(code[4], (Code::Jmp_rel32_64, START + 5));
         let mut runs = Vec::new();
-        relocate(&bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, &mut Vec::new(), &mut runs).unwrap();
+        relocate(&bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, |_| None, &mut Vec::new(), &mut runs)
+            .unwrap();
         let last = runs.iter().max_by_key(|run| run.at).expect("some");
         assert_eq!(last.way, MovedWay::AsItWas, "the stack is as it was when it goes on");
     }
@@ -280,7 +298,8 @@ mod tests {
     fn a_jump_through_the_linkers_table_goes_the_same_way() {
         let mut out = Vec::new();
         let (bytes, leaving) = ([0xff, 0x25, 0x10, 0x00, 0x00, 0x00], Leaving { tails: 1, ..Leaving::default() });
-        relocate(&bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, &mut out, &mut Vec::new()).unwrap();
+        relocate(&bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, |_| None, &mut out, &mut Vec::new())
+            .unwrap();
         let all: Vec<Instruction> = Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE).iter().collect();
         assert_eq!(all[1].near_branch_target(), BEFORE_TAIL);
         assert_eq!(all[3].ip_rel_memory_address(), START + 6 + 0x10);

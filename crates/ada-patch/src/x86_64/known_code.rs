@@ -15,6 +15,11 @@ pub(crate) fn is_signal_return(code: &[u8]) -> bool {
     code.starts_with(&SIGRETURN)
 }
 
+/// Whether some of the instructions tell the processor that this is a loop that waits.
+pub(crate) fn spins(code: &[u8]) -> bool {
+    Decoder::new(64, code, DecoderOptions::NONE).iter().any(|instruction| instruction.mnemonic() == Mnemonic::Pause)
+}
+
 /// Bytes of the `nop` at the start of code; 0 for none.
 pub(crate) fn nop_bytes(code: &[u8]) -> usize {
     usize::from(code.first() == Some(&NOP))
@@ -22,7 +27,7 @@ pub(crate) fn nop_bytes(code: &[u8]) -> usize {
 
 /// Bytes of the instruction at the start of code that indirect branches have to find, `endbr64`; 0 for none.
 pub(crate) fn marker_bytes(code: &[u8]) -> usize {
-    if code.starts_with(&ENDBR64) { ENDBR64.len() } else { 0 }
+    if code.starts_with(&ENDBR64) { MARKER_BYTES } else { 0 }
 }
 
 /// Whether a function of this many bytes is a jump through a pointer with data behind it.

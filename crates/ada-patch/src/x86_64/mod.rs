@@ -29,7 +29,8 @@ pub(crate) use flags::flags_are_dead;
 pub use futex::futex_call;
 pub(crate) use jump::{JUMP_BYTES, SHORT_JUMP_BYTES, push_jump, short_jump};
 pub(crate) use known_code::{
-    fenced, has_pushed_arguments, is_import_stub, is_signal_return, marker_bytes, nop_bytes, padding_lengths,
+    MARKER_BYTES, fenced, has_pushed_arguments, is_import_stub, is_signal_return, marker_bytes, nop_bytes,
+    padding_lengths, spins,
 };
 pub(crate) use pieces::{Branch, read_piece};
 pub use relays::Relays;

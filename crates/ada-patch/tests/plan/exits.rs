@@ -338,3 +338,36 @@ fn padding_that_cannot_take_a_jump_leaves_an_exit_unseen() {
         assert_eq!(exits(&function(body)).verdict, unseen, "{body}");
     }
 }
+
+/// As glibc's `pthread_spin_lock`: who finds the lock taken looks at it until it is free, and begins again.
+fn spinning(hint: &str, jump: &str) -> String {
+    function(&format!(
+        "1:  lock decl (%rdi)
+            jne 2f
+            xor %eax, %eax
+            ret
+            .balign 16
+        2:  {hint}
+            cmpl $0, (%rdi)
+            {jump}
+            jmp 2b"
+    ))
+}
+
+#[test]
+fn a_function_that_spins_to_its_own_start_is_hooked_and_its_turns_are_led_past_the_hook() {
+    let planned = exits(&spinning("pause", "jg 1b"));
+    assert_eq!(planned.verdict, Verdict::Hooked);
+    let turns = planned.exits.iter().filter(|exit| exit.displaced.leaving() == Leaving::default());
+    let turn = turns.filter(|exit| exit.displaced.bytes().ends_with(&[0x7f, 0xe9])).collect::<Vec<_>>();
+    assert_eq!((turn.len(), planned.exits.len()), (1, 2), "{:?}", planned.exits);
+    assert!(turn[0].is_shared, "it stays when the function's exits go");
+}
+
+/// Other loops would take longer for it, and what the entry displaces leads to the hook.
+#[test]
+fn other_loops_to_the_own_start_are_left_alone() {
+    for text in [spinning("nop", "jg 1b"), function("1: pause\n decl (%rdi)\n jne 1b\n mov $1, %eax\n ret")] {
+        assert_eq!(exits(&text).verdict, Verdict::Skipped(SkipReason::OwnEntryLoop), "{text}");
+    }
+}

@@ -18,7 +18,7 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
             && wait.is_timed == 0
             // Another process can end it.
             && wait.shared_object.is_none()
-            && !matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input | WaitKind::Signal | WaitKind::Yield)
+            && !matches!(wait.kind(), WaitKind::Sleep | WaitKind::Input | WaitKind::Signal | WaitKind::Yield | WaitKind::Spin)
     };
     let all = ThreadIndex::all(process.tables.meta().threads.len());
     let mut alive = all.filter(|thread| is_alive(about, *thread));

@@ -5,12 +5,15 @@ use crate::chunk::ThreadKey;
 use crate::probe::BASES_AT_CALL;
 use crate::state::private::STATE_STRIDE;
 
-/// What is remembered of a probed call until it returns.
+/// What is remembered of a probed call until it returns. Stubs fill it in too, without blocking signals: the frame comes first, and is looked
+/// at last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ProbeCall {
-    /// The address of its shadow frame.
+    /// The address of its shadow frame; 0 for no call.
     pub frame: u64,
+    /// The address of its return slot. A handler that comes when the frame is taken out, and the call is not, has the same frame.
+    pub slot: u64,
     /// The number of its probe.
     pub probe: u64,
     /// What memory reads start from, by [`crate::probe::Base`].

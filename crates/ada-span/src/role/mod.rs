@@ -5,6 +5,7 @@ mod go_call;
 mod go_part;
 mod io_call;
 mod once_call;
+mod spin_call;
 mod swift_call;
 mod sync_call;
 
@@ -13,6 +14,7 @@ pub use go_call::GoCall;
 pub use go_part::GoPart;
 pub use io_call::IoCall;
 pub use once_call::OnceCall;
+pub use spin_call::SpinCall;
 pub use swift_call::SwiftCall;
 pub use sync_call::SyncCall;
 
@@ -76,6 +78,8 @@ pub enum Role {
     Sync(SyncCall),
     /// Runs something once, or waits for who does.
     Once(OnceCall),
+    /// Takes a lock that threads spin for, or lets go of one.
+    Spin(SpinCall),
     /// Reports goroutines.
     Go(GoCall),
 }
@@ -125,7 +129,7 @@ impl Role {
             name => {
                 let swift = SwiftCall::of(name).map(Self::Swift);
                 let other = || GcdCall::of(name).map(Self::Gcd).or_else(|| SyncCall::of(name).map(Self::Sync));
-                let once = || OnceCall::of(name).map(Self::Once);
+                let once = || OnceCall::of(name).map(Self::Once).or_else(|| SpinCall::of(name).map(Self::Spin));
                 swift.or_else(other).or_else(once).or_else(|| GoCall::of(name).map(Self::Go)).unwrap_or_default()
             }
         }
@@ -140,7 +144,10 @@ impl Role {
     pub const fn hands_nothing_over(self) -> bool {
         self.is_thread_call()
             || self.is_concurrency()
-            || matches!(self, Self::LazyBinding | Self::Exec | Self::ProgramStart | Self::Main | Self::Sync(_))
+            || matches!(
+                self,
+                Self::LazyBinding | Self::Exec | Self::ProgramStart | Self::Main | Self::Sync(_) | Self::Spin(_)
+            )
     }
 
     /// Whether an argument can be a function that is handed over. Positions from 6 on are words that a probe has read.

@@ -7,6 +7,7 @@ use ada_event::{EventSeq, RuntimeAddr, TraceNanos};
 use super::futex::FUTEX;
 use super::once::OnceCalls;
 use super::owner_word::OwnerWord;
+use super::spins::SpinCalls;
 use super::yields::Yields;
 
 use crate::NONE;
@@ -93,6 +94,8 @@ pub(crate) struct SyncCalls {
     pub(super) onces: OnceCalls,
     /// Calls by which threads give up their turns.
     pub(super) yields: Yields,
+    /// Calls about locks that threads spin for.
+    pub(super) spins: SpinCalls,
     /// Functions of which registers are kept.
     with_registers: HashSet<FunctionNumber>,
     open: Vec<Open>,
@@ -129,7 +132,7 @@ pub(crate) fn has_contention<'d>(
     for details in details {
         details.probed(&mut |function, is_return, _| {
             let role = traits.get(function).role;
-            found |= !is_return && matches!(role, Role::Sync(SyncCall::FutexWait | SyncCall::Lock));
+            found |= !is_return && matches!(role, Role::Sync(SyncCall::FutexWait | SyncCall::Lock) | Role::Spin(_));
         });
     }
     found
@@ -150,6 +153,7 @@ impl SyncCalls {
         self.jumped = None;
         self.onces.begin_thread();
         self.yields.begin_thread();
+        self.spins.begin_thread();
         self.steps.push((thread, Vec::new()));
     }
 
@@ -161,7 +165,7 @@ impl SyncCalls {
 
     #[inline]
     pub(crate) fn has_open(&self) -> bool {
-        !self.open.is_empty() || self.onces.has_open() || self.yields.has_open()
+        !self.open.is_empty() || self.onces.has_open() || self.yields.has_open() || self.spins.has_open()
     }
 
     /// `address` is the function's.
@@ -184,6 +188,9 @@ impl SyncCalls {
             self.io.keep(IoCallSpan::of_exec(thread, opened.seq, opened.start), None);
         }
         self.yields.open(thread, opened);
+        if self.has_contention {
+            self.spins.open(thread, opened, detail);
+        }
         if self.onces.open(thread, opened, detail, address) || opened.role == Role::Sync(SyncCall::Yield) {
             return;
         }
@@ -286,6 +293,7 @@ impl SyncCalls {
     pub(crate) fn close(&mut self, closed: &Closed, mut detail: impl FnMut() -> Option<EventDetail>) {
         self.yields.close(closed);
         self.onces.close(closed);
+        self.spins.close(closed);
         while let Some(open) = self.open.pop_if(|open| open.in_seq == closed.seq) {
             let end = closed.end();
             let is_input = matches!(open.role, Role::Sync(SyncCall::Input(_)));

@@ -14,6 +14,7 @@ use super::owned_mutexes::{deaths, doubt_refused};
 use super::parties::{Known, Parties};
 use super::readers::{Readers, join_reads, show_locks};
 use super::shared_calls::{SharedCalls, SharedWake};
+use super::spins::SpinCalls;
 use super::waiting::{wait_of, woken_times};
 use super::wakes::Wakes;
 use super::waking::Waking;
@@ -46,15 +47,17 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let mut steps: HashMap<ThreadIndex, Vec<LockStep>> = HashMap::new();
     let has_steps = parts.iter().all(SyncCalls::notes_steps);
     let (mut io, mut onces, mut yields) = (IoCalls::default(), OnceCalls::default(), Vec::new());
+    let mut spins = SpinCalls::default();
     for part in parts {
         calls.extend(part.calls);
         steps.extend(part.steps);
         io.join(part.io);
         onces.join(part.onces);
+        spins.join(part.spins);
         yields.extend(part.yields.waits());
     }
     io.sort();
-    if calls.is_empty() && onces.is_empty() && yields.is_empty() {
+    if calls.is_empty() && onces.is_empty() && yields.is_empty() && spins.is_empty() {
         return Waits { io, ..Waits::default() };
     }
     calls.sort_unstable_by_key(|call: &ObservedCall| (call.start, call.thread, call.seq));
@@ -75,7 +78,9 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     let mut waits: Vec<Found> =
         calls.iter().filter_map(|call| wait_of(call, &woken_times, &wakes, known.ids)).collect();
     join_reads(&mut waits);
-    waits.extend(onces.waits().into_iter().chain(yields));
+    let are_missing = |start, end| known.losses.iter().any(|loss| loss.to > start && loss.from <= end);
+    let spins = spins.waits(|lock| looks.is_shared(lock), are_missing);
+    waits.extend(onces.waits().into_iter().chain(yields).chain(spins));
     waits.sort_by_key(|found| (found.wait.start, found.wait.thread, found.wait.seq));
     for found in waits.iter_mut().filter(|found| found.wait.is_open()) {
         // The thread makes no event at its end.
@@ -94,7 +99,8 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     parties.reopen_books();
     waits.iter_mut().for_each(|found| parties.find_next_holder(found));
     // What is run once is run by one of the process's own threads.
-    let is_shared = |wait: &WaitSpan| wait.kind() != WaitKind::Once && looks.is_shared(wait.object);
+    let is_shared =
+        |wait: &WaitSpan| !matches!(wait.kind(), WaitKind::Once | WaitKind::Spin) && looks.is_shared(wait.object);
     shared.waits = waits.iter().filter(|found| is_shared(&found.wait)).map(Found::shared).collect();
     let mut waits: Vec<WaitSpan> = waits.into_iter().map(|found| found.wait).collect();
     let mut holds = Vec::new();

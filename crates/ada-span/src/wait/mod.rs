@@ -16,6 +16,7 @@ mod owner_word;
 mod parties;
 mod readers;
 mod shared_calls;
+mod spins;
 mod waiting;
 mod wakes;
 mod waking;
@@ -140,6 +141,8 @@ word_enum! {
         Once = 18, "once";
         /// Something that a thread looks for again and again, and gives up its turn in between.
         Yield = 19, "yield";
+        /// A lock that the thread looks at until it is free.
+        Spin = 20, "spin";
     }
 }
 

@@ -161,7 +161,12 @@ impl<'a> Parties<'a> {
             || *has_given_up
             || matches!(
                 wait.kind(),
-                WaitKind::Sleep | WaitKind::Input | WaitKind::Signal | WaitKind::Once | WaitKind::Yield
+                WaitKind::Sleep
+                    | WaitKind::Input
+                    | WaitKind::Signal
+                    | WaitKind::Once
+                    | WaitKind::Yield
+                    | WaitKind::Spin
             )
         {
             return;

@@ -173,6 +173,28 @@ fn missing_events_give_no_call_the_result_of_another() {
     }
 }
 
+/// The stub keeps the argument until the call returns, and is interrupted anywhere.
+#[test]
+fn what_an_argument_points_at_is_the_calls_own_where_handlers_make_the_same_call() {
+    let program = Program::new("kept_arguments.c").flags(&["-O1", "-pthread"]);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("truth");
+    let traced = TracedProgram::trace_running(&program, &["--args", "pthread_key_create"], &[log.to_str().unwrap()]);
+    let truth = fs::read_to_string(&log).unwrap();
+    for caller in ["handle", "plain"] {
+        let asked = format!(
+            "SELECT s.call FROM spans s JOIN spans p ON p.span_id = s.parent_span_id \
+             WHERE p.name = '{caller}' AND s.name = 'pthread_key_create' ORDER BY s.start_ns"
+        );
+        let calls: Vec<String> = rows(&traced, &asked).iter().map(|row| row["call"].as_str().unwrap().into()).collect();
+        let keys = truth.lines().filter_map(|line| line.strip_prefix(caller));
+        let expected: Vec<String> = keys.map(|key| format!("pthread_key_create([{}], null) = 0", key.trim())).collect();
+        assert_eq!(calls.len(), expected.len(), "{caller}");
+        let wrong: Vec<_> = calls.iter().zip(&expected).filter(|(call, truth)| call != truth).take(3).collect();
+        assert!(wrong.is_empty() && calls.len() >= 1000, "{caller}: {wrong:?}");
+    }
+}
+
 #[test]
 fn a_format_tells_what_follows_it() {
     let program = Program::new("formats.c").flags(&["-O1", "-fno-builtin", "-U_FORTIFY_SOURCE"]);

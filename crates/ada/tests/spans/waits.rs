@@ -161,7 +161,7 @@ const TURNS: &str = "
         FROM spans WHERE type = 'frame' AND ({which}))
     SELECT waits.*, turn FROM waits JOIN turns ON turns.thread_id = waits.thread_id
         AND waits.start_ns BETWEEN turns.start_ns AND turns.end_ns
-        WHERE waits.kind IN ('mutex', 'futex') AND waits.state = 'ended' ORDER BY waits.start_ns";
+        WHERE waits.kind IN ('mutex', 'futex', 'spin') AND waits.state = 'ended' ORDER BY waits.start_ns";
 
 #[test]
 fn a_convoys_holders_and_wakers_are_known() {
@@ -281,6 +281,20 @@ fn recursive_and_timed_mutexes_have_holders_too() {
         let again = "SELECT count(*) AS count FROM waits WHERE kind = 'mutex' AND holder_thread_id = thread_id";
         assert_eq!(rows(&session, again)[0]["count"], 0, "{flags:?}");
     }
+}
+
+/// A turn of the loop in which a thread spins is no call, and who has the lock is known by its letting go of it.
+#[test]
+fn locks_that_threads_spin_for_have_holders_and_wakers() {
+    let program = threaded("wait_convoy.c").flags(&["-DSPIN"]);
+    let (session, printed) = trace(&program, &["3", "40", "200", "together"]);
+    let calls = "SELECT count(*) AS count FROM spans WHERE type = 'frame' AND name = 'pthread_spin_lock'";
+    assert_eq!(rows(&session, calls)[0]["count"], 120);
+    let Turns { waits, holders, wakers, ends, last_wakers } = check_turns(&session, &printed, 120);
+    assert!(waits >= 20 && holders * 20 >= waits * 19, "{holders} of {waits}");
+    assert!(wakers * 20 >= waits * 19 && last_wakers == ends, "{wakers} of {waits}, {last_wakers} of {ends}");
+    let kinds = rows(&session, "SELECT DISTINCT kind, hold_function FROM waits WHERE holder_thread_id IS NOT NULL");
+    assert!(kinds.contains(&serde_json::json!({ "kind": "spin", "hold_function": "take_turn" })), "{kinds:?}");
 }
 
 /// What stubs do not read themselves, the agent does: the owner is the last word of a page, or the first of the next one.

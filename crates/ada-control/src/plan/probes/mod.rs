@@ -47,6 +47,11 @@ const fn probe(name: &'static str, call: &'static [Read], back: &'static [Read])
     Probe { name, call, back, role: Role::None, part: AgentPart::BothEnds, guard: None }
 }
 
+/// A function of which stubs keep all, without the agent: it is called often, or somebody waits for what it does.
+const fn read_by_stubs(name: &'static str, call: &'static [Read], back: &'static [Read]) -> Probe {
+    Probe { part: AgentPart::Reads { in_memory: 0, keeps_arguments: true }, ..probe(name, call, back) }
+}
+
 /// A function of whose returns nothing is kept.
 const fn call_only(name: &'static str, call: &'static [Read]) -> Probe {
     Probe { role: Role::CallOnly, part: AgentPart::CallOnly, ..probe(name, call, &[]) }
@@ -87,7 +92,7 @@ pub(super) const THREAD_ENDS: [&str; 2] = ["__call_tls_dtors", "__nptl_deallocat
 const SYSTEM: &[Probe] = &[
     // Threads. Of a new one: whether it starts detached (glibc's attribute flags), and the entry function of a C++
     // `std::thread` (its state's virtual function) and of a Rust thread (its boxed closure's). Back: its handle.
-    probe(
+    read_by_stubs(
         "pthread_create",
         &[
             Read::words(Base::Argument2, 8, 1),
@@ -96,11 +101,11 @@ const SYSTEM: &[Probe] = &[
         ],
         &[Read::words(Base::Argument1, 0, 1)],
     ),
-    probe("pthread_join", &[], &[Read::words(Base::Argument2, 0, 1)]),
-    probe("pthread_timedjoin_np", &[], &[Read::words(Base::Argument2, 0, 1)]),
-    probe("pthread_clockjoin_np", &[], &[Read::words(Base::Argument2, 0, 1)]),
-    probe("pthread_tryjoin_np", &[], &[Read::words(Base::Argument2, 0, 1)]),
-    probe("thrd_join", &[], &[Read::words(Base::Argument2, 0, 1)]),
+    read_by_stubs("pthread_join", &[], &[Read::words(Base::Argument2, 0, 1)]),
+    read_by_stubs("pthread_timedjoin_np", &[], &[Read::words(Base::Argument2, 0, 1)]),
+    read_by_stubs("pthread_clockjoin_np", &[], &[Read::words(Base::Argument2, 0, 1)]),
+    read_by_stubs("pthread_tryjoin_np", &[], &[Read::words(Base::Argument2, 0, 1)]),
+    read_by_stubs("thrd_join", &[], &[Read::words(Base::Argument2, 0, 1)]),
     probe("pthread_detach", &[], &[]),
     probe("thrd_detach", &[], &[]),
     probe("pthread_exit", &[], &[]),
@@ -222,4 +227,23 @@ pub(crate) fn is_relied_on(functions: &FunctionTable, index: usize) -> bool {
 fn role_of(functions: &FunctionTable, index: usize) -> Role {
     let probe = number_of(functions, index).and_then(|number| rows().nth(number as usize));
     probe.map_or(Role::None, |probe| probe.role)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever makes a thread waits for it, and the agent takes longer than all else that ada adds.
+    #[test]
+    fn no_call_that_makes_or_joins_a_thread_takes_a_call_into_the_agent() {
+        for name in ["pthread_create", "pthread_join", "pthread_timedjoin_np", "pthread_clockjoin_np", "thrd_join"] {
+            let part = probed(number_of_name(name).unwrap(), false).unwrap().part;
+            assert!(matches!(part, AgentPart::Reads { keeps_arguments: true, .. }), "{name}: {part:?}");
+        }
+        for row in rows().filter(|row| matches!(row.part, AgentPart::Reads { .. })) {
+            let of_reads = AgentPart::of_reads(|is_return| if is_return { row.back } else { row.call }.iter().copied());
+            assert!(matches!(of_reads, Some(AgentPart::Reads { keeps_arguments: true, .. })), "{}", row.name);
+            assert_eq!(row.role, Role::None, "{}", row.name);
+        }
+    }
 }

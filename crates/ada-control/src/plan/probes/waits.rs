@@ -45,6 +45,9 @@ pub(super) const PROBES: &[Probe] = &[
     owned("pthread_mutex_timedlock"),
     owned("pthread_mutex_clocklock"),
     owned("pthread_mutex_unlock"),
+    // Who asks for a lock that is taken, and spins; and who lets go of one that somebody has asked for since.
+    spun("pthread_spin_lock", SPIN_LOCK),
+    spun("pthread_spin_unlock", SPIN_UNLOCK),
 ];
 
 /// Whether anybody waits, as glibc's objects say. `__wrefs` of a condition counts in steps of eight.
@@ -56,6 +59,10 @@ const READ_WRITE_LOCK: Guard = Guard::Unlike { offsets: [8, 12], bits: 2, usual:
 
 /// Bits of a mutex's kind: robust, and handing priorities on.
 const OWNED: Guard = Guard::Unlike { offsets: [16, 16], bits: 16 | 32, usual: 0 };
+
+/// A lock that threads spin for is 1 where it is free, and less by one for each that has tried to take it since.
+const SPIN_LOCK: Guard = Guard::Unlike { offsets: [0, 0], bits: !0, usual: 1 };
+const SPIN_UNLOCK: Guard = Guard::Unlike { offsets: [0, 0], bits: !0, usual: 0 };
 
 /// What was done has this bit.
 const ONCE: Guard = Guard::Unlike { offsets: [0, 0], bits: 2, usual: 2 };
@@ -81,6 +88,10 @@ const fn guarded(name: &'static str, guard: Guard) -> Probe {
 
 const fn owned(name: &'static str) -> Probe {
     Probe { guard: Some(OWNED), ..wait(name) }
+}
+
+const fn spun(name: &'static str, guard: Guard) -> Probe {
+    Probe { guard: Some(guard), ..wait(name) }
 }
 
 /// Whether a function of this name is probed here: its first argument is a lock, or a part of one.

@@ -254,6 +254,7 @@ fn record(
         let way = match kind {
             StubKind::WordsCall => External::WordsCall,
             StubKind::ReadsFull => External::ReadsCall,
+            StubKind::ArgumentsFull => External::ArgumentsCall,
             _ => External::ProbeCall,
         };
         a.call(way.placeholder())

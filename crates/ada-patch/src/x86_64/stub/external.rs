@@ -17,6 +17,8 @@ pub(crate) enum External {
     RegistersCall,
     /// The same for a probe whose reads the stub makes.
     ReadsCall,
+    /// The same for one whose reads at the return begin at arguments.
+    ArgumentsCall,
     /// The same for a probe that reads nothing but words behind the first argument.
     WordsCall,
     /// Keeps a return's registers for a probe, makes its reads, and publishes the record.
@@ -50,7 +52,7 @@ pub(crate) enum External {
 }
 
 impl External {
-    pub(super) const ALL: [Self; 25] = [
+    pub(super) const ALL: [Self; 26] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
@@ -61,6 +63,7 @@ impl External {
         Self::ProbeCall,
         Self::RegistersCall,
         Self::ReadsCall,
+        Self::ArgumentsCall,
         Self::WordsCall,
         Self::ReadsReturn,
         Self::Returns,

@@ -3,7 +3,7 @@
 //! It is called as [`super::capture`]'s code is, with the record's address in rcx; eax says which probe this is. It goes through the
 //! probe's reads as they lie in the table: numbers in vector registers, `errno`, and words, texts and bytes behind arguments and
 //! results. Memory is copied by eight bytes at a time, where all of them are sure to be there: on the thread's own stack, or in
-//! memory that stays as long as the program. What may go away at any time is read by one system call, and the agent does all that
+//! memory that stays as long as the program. At a return the arguments are those that the stub has kept ([`open_calls`]). What may go away at any time is read by one system call, and the agent does all that
 //! is left. Which reads these may be [`crate::are_stubs_reads`] says.
 //!
 //! Nothing but general registers is changed: the function's other arguments and results are in the rest.
@@ -32,6 +32,7 @@ use iced_x86::code_asm::{
 use super::agent_call::way_into_agent;
 use super::capture::{Details, REGISTERS, STACK_BYTES, STACK_POINTER, mark_and_stamp};
 use super::copies::{HIGHEST, LOWEST, ONES, copy_bytes, copy_text, copy_vector, copy_words, go_if_sure, kernel_read};
+use super::open_calls;
 use super::thread_state::{ERRNO_DISTANCE, PROBES, field};
 use crate::probed::RESULT_VECTORS;
 
@@ -72,8 +73,15 @@ enum End {
     Return,
 }
 
+/// What is remembered of a call until it returns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeps {
+    Nothing,
+    Arguments,
+}
+
 /// Captures a call. `details` are those of probes.
-pub(super) fn call(a: &mut CodeAssembler, details: &Details, ways: ReadWays) -> Result<(), IcedError> {
+pub(super) fn call(a: &mut CodeAssembler, details: &Details, ways: ReadWays, keeps: Keeps) -> Result<(), IcedError> {
     a.push(rax)?;
     for register in SAVED {
         a.push(register)?;
@@ -86,6 +94,19 @@ pub(super) fn call(a: &mut CodeAssembler, details: &Details, ways: ReadWays) -> 
     };
     details.call_registers(a, STUB, (pushed(r8), Some(pushed(r9))), SLOT)?;
     a.mov(qword_ptr(rcx + STACK_BYTES), 0)?;
+    if keeps == Keeps::Arguments {
+        // Not by way of the record, to which others may write too.
+        let stubs = |offset: usize| qword_ptr(rsp + STUB + offset as i32);
+        let arguments = [
+            pushed(rdi),
+            pushed(rsi),
+            stubs(offset_of!(StubFrame, rdx)),
+            stubs(offset_of!(StubFrame, rcx)),
+            pushed(r8),
+            pushed(r9),
+        ];
+        open_calls::open(a, qword_ptr(rsp + SLOT), dword_ptr(rsp + PROBE), arguments)?;
+    }
     a.imul_3(r9, r9, size_of::<Probe>() as i32)?;
     a.add(r9, field(PROBES))?;
     make_reads(a, End::Call, ways)?;
@@ -165,9 +186,17 @@ fn make_reads(a: &mut CodeAssembler, end: End, ways: ReadWays) -> Result<(), Ice
         End::Return => {
             a.cmp(eax, Base::Errno as i32)?;
             a.je(errno)?;
+            let (mut result, mut based) = (a.create_label(), a.create_label());
             a.cmp(eax, Base::Result as i32)?;
-            a.jb(agent)?;
+            a.jae(result)?;
+            a.cmp(eax, Base::Argument6 as i32)?;
+            a.ja(agent)?;
+            open_calls::find(a, qword_ptr(rsp + 8 + SLOT), nothing)?;
+            a.mov(rsi, open_calls::argument())?;
+            a.jmp(based)?;
+            a.set_label(&mut result)?;
             a.mov(rsi, base(end))?;
+            a.set_label(&mut based)?;
         }
     }
     a.movsx(rdi, word_ptr(r9 + packed::FIRST))?;
@@ -243,6 +272,19 @@ fn make_reads(a: &mut CodeAssembler, end: End, ways: ReadWays) -> Result<(), Ice
     a.shr(rax, 3)?;
     a.mov(qword_ptr(rcx + COUNT), rax)?;
     a.set_label(&mut done)?;
+    if end == End::Return {
+        let mut closed = a.create_label();
+        // The first read tells whether there are arguments.
+        a.mov(rax, qword_ptr(rsp))?;
+        a.sub(rax, 8 * READS as i32)?;
+        a.test(byte_ptr(rax + packed::KIND), packed::VECTOR)?;
+        a.jne(closed)?;
+        a.cmp(byte_ptr(rax + packed::BASE), Base::Argument6 as i32)?;
+        a.ja(closed)?;
+        open_calls::find(a, qword_ptr(rsp + 8 + SLOT), closed)?;
+        open_calls::close(a)?;
+        a.set_label(&mut closed)?;
+    }
     a.pop(rax)
 }
 

@@ -31,6 +31,9 @@ pub(super) const LASTING: i32 = offset_of!(ThreadState, lasting) as i32;
 pub(super) const READ_AS: i32 = offset_of!(ThreadState, read_as) as i32;
 pub(super) const PROBES: i32 = offset_of!(ThreadState, probes) as i32;
 pub(super) const ERRNO_DISTANCE: i32 = offset_of!(ThreadState, errno_distance) as i32;
+/// How many probed calls have been made, and those that have not returned.
+pub(super) const PROBE_COUNT: i32 = offset_of!(ThreadState, probe_calls) as i32;
+pub(super) const OPEN_PROBES: i32 = offset_of!(ThreadState, open_probes) as i32;
 pub(super) const OWNER: i32 = -(OWNER_DISTANCE as i32);
 
 /// A field of the thread's state.
