@@ -147,19 +147,25 @@ impl SpinCalls {
             let known = known.get(&object).map_or(&[][..], Vec::as_slice);
             let mut found = wait_of(call, known, &unknown);
             let mut doubts = Doubts(found.wait.doubts);
+            let are_missing = are_missing(call.start, call.end);
+            // The word was read before the clock, by a processor that does the one while it waits for the other.
+            let was_free = doubts.has(Doubt::NoWaker) && known.iter().any(|release| release.call.end < call.start);
+            if was_free && !are_missing && !self.is_cut && !is_shared(object) {
+                return None;
+            }
             if self.is_cut {
                 doubts.add(Doubt::SeveralWakers);
             }
             if is_shared(object) {
                 doubts.add(Doubt::OutsideWaker);
             }
-            if are_missing(call.start, call.end) {
+            if are_missing {
                 doubts.add(Doubt::Dropped);
             }
             found.wait.doubts = doubts.0;
-            found
+            Some(found)
         };
-        self.waits.iter().map(found).collect()
+        self.waits.iter().filter_map(found).collect()
     }
 }
 
@@ -185,8 +191,10 @@ fn wait_of(call: &Call, known: &[&Release], unknown: &[&Release]) -> Found {
     let first =
         of_lock.iter().rev().take_while(|release| release.call.end >= call.start).filter(|it| it.is_within(call));
     match first.last().and_then(|release| release.taken.map(|taken| (release.call.thread, taken))) {
-        Some((holder, taken)) if taken.end <= call.start => {
-            (wait.holder, wait.hold_seq, wait.hold_start) = (Some(holder), Some(taken.seq), Some(taken.end));
+        // Who had it before would have let go of it meanwhile.
+        Some((holder, taken)) if taken.start <= call.start => {
+            (wait.holder, wait.hold_seq) = (Some(holder), Some(taken.seq));
+            wait.hold_start = Some(taken.end.min(call.start));
         }
         _ => doubts.add(Doubt::NoOwner),
     }
@@ -232,10 +240,14 @@ mod tests {
 
     /// Holder, waker and doubts of thread 1, which spins from 100 to 200.
     fn found(releases: Vec<Release>) -> (Option<u32>, Option<u32>, Doubts) {
+        find(releases).unwrap()
+    }
+
+    fn find(releases: Vec<Release>) -> Option<(Option<u32>, Option<u32>, Doubts)> {
         let waits = vec![call(1, SpinCall::Lock, (100, 200), Some(LOCK))];
         let spins = SpinCalls { waits, releases, ..SpinCalls::default() };
-        let found = spins.waits(|_| false, |_, _| false).remove(0).wait;
-        (found.holder.map(|it| it.0), found.waker.map(|it| it.0), found.doubts())
+        let found = spins.waits(|_| false, |_, _| false).pop()?.wait;
+        Some((found.holder.map(|it| it.0), found.waker.map(|it| it.0), found.doubts()))
     }
 
     #[test]
@@ -266,5 +278,7 @@ mod tests {
         nobody.add(Doubt::NoOwner);
         nobody.add(Doubt::NoWaker);
         assert_eq!(found(Vec::new()), (None, None, nobody));
+        // The lock was free by the time that it was asked for: somebody else would have let go of it meanwhile.
+        assert_eq!(find(vec![release(2, 50, 90, Some(LOCK))]), None);
     }
 }
