@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
             }
             ListFormat::Table if lines.is_empty() => out.line("nobody waited"),
             ListFormat::Table => {
-                table(opened, page, args.by).print(out)?;
+                table(opened, page, args.by).fit(out.terminal().width).print(out)?;
                 if let Some(next) = next {
                     out.line(&format!("more with --cursor {next}"))?;
                 }
