@@ -96,7 +96,7 @@ const FIELDS: [&str; 16] = [
 ];
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let mut out = Out::new();
+    let mut out = Out::for_people(args.format, false);
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let mut lines = Vec::new();
         for (number, process) in opened.processes().iter().enumerate() {
