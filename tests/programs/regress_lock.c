@@ -1,4 +1,4 @@
-/* Two threads count, and a third prints what they have counted. With -DBAD it does so with the lock held. */
+/* Eight threads count, and another prints what they have counted. With -DBAD it does so with the lock held. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ __attribute__((noipa)) void print_counts(const long *from)
         for (int at = 0; at < 64; at++)
             to += sprintf(to, "%ld ", from[at]);
     /* The others have all the time that they need to run into it. */
-    usleep(500);
+    usleep(10000);
 }
 
 __attribute__((noipa)) void report(void)
@@ -41,7 +41,7 @@ __attribute__((noipa)) void count(int kind)
 
 __attribute__((noipa)) void *reporter(void *unused)
 {
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 12; round++) {
         report();
         usleep(300);
     }
@@ -50,19 +50,19 @@ __attribute__((noipa)) void *reporter(void *unused)
 
 __attribute__((noipa)) void *counter(void *unused)
 {
-    for (int number = 0; number < 300; number++) {
+    for (int number = 0; number < 20; number++) {
         count(number);
-        usleep(100);
+        usleep(500);
     }
     return unused;
 }
 
 int main(void)
 {
-    pthread_t threads[3];
-    for (int at = 0; at < 3; at++)
+    pthread_t threads[9];
+    for (int at = 0; at < 9; at++)
         pthread_create(&threads[at], NULL, at ? counter : reporter, NULL);
-    for (int at = 0; at < 3; at++)
+    for (int at = 0; at < 9; at++)
         pthread_join(threads[at], NULL);
     return 0;
 }
