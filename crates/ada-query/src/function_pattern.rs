@@ -4,6 +4,7 @@ use ada_event::FunctionId;
 use ada_image::{glob, without_arguments};
 
 use crate::trace::TraceProcess;
+use crate::written_name::written_name;
 
 /// A function's name as people type it: in full, without arguments, by its last parts (`flush_line` for
 /// `StatsRegistry::flush_line`), as linkers spell it, or with wildcards `*` and `?`.
@@ -21,6 +22,11 @@ impl FunctionPattern {
 
     /// Whether a demangled name is meant.
     pub fn matches(&self, name: &str) -> bool {
+        let written = written_name(name);
+        self.is_meant(name) || written != name && self.is_meant(written)
+    }
+
+    fn is_meant(&self, name: &str) -> bool {
         let plain = without_arguments(name);
         if self.text == name || self.text == plain {
             return true;
@@ -60,5 +66,9 @@ mod tests {
             assert!(!FunctionPattern::new(typed).matches(name), "{typed}");
         }
         assert!(FunctionPattern::new("main").matches("main"));
+        // Compilers make others of them.
+        assert!(FunctionPattern::new("next_of").matches("next_of.isra.0"));
+        assert!(FunctionPattern::new("next_of.isra.0").matches("next_of.isra.0"));
+        assert!(FunctionPattern::new("get").matches("Cache::get(char) [clone .isra.0]"));
     }
 }

@@ -20,6 +20,7 @@ mod exported;
 pub mod findings;
 mod fleet;
 mod function_pattern;
+mod go_library;
 mod grouping;
 #[allow(unsafe_code, reason = "one call of SQLite's")]
 mod heap;
@@ -48,6 +49,7 @@ mod virtual_table;
 pub mod waits;
 mod walk;
 pub mod why_slow;
+mod written_name;
 
 pub use cancel::Cancel;
 pub use doc::{ColumnDoc, Kind, TableDoc};
@@ -68,3 +70,4 @@ pub use trace::{
     CallValues, CausalEnd, CausalLink, Code, FunctionLabel, Life, NamedValue, Names, Reference, RemoteHolder,
     RemoteWaker, Switched, Target, Trace, TraceProcess, TraceSession, Unrecorded, Wanted, causal_links,
 };
+pub use written_name::written_name;

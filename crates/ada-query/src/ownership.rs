@@ -1,5 +1,8 @@
 //! Which functions are the program's own, and not its libraries' or its language's.
 
+use std::collections::HashSet;
+
+use crate::go_library::is_of_go_library;
 use crate::trace::{Trace, TraceProcess};
 use ada_event::ModuleId;
 
@@ -13,6 +16,9 @@ pub(crate) fn own_functions(trace: &Trace, process: &TraceProcess) -> Vec<bool> 
         let module = manifest.iter().flat_map(|it| &it.modules).find(|it| it.module_id == module);
         module.is_none_or(|it| is_system_path(&it.path))
     };
+    let go: HashSet<ModuleId> =
+        process.names.all().filter(|(_, row)| is_of_every_go_program(&row.name)).map(|(it, _)| it.module()).collect();
+    let is_of_go = |module: ModuleId, raw: &str| go.contains(&module) && is_of_go_library(raw);
     let functions = process.tables.meta().functions.iter();
     functions
         .map(|it| {
@@ -22,6 +28,7 @@ pub(crate) fn own_functions(trace: &Trace, process: &TraceProcess) -> Vec<bool> 
                 && !is_system(it.function.module())
                 && !traits.get(it.function).is_runtime
                 && !is_standard(&process.label(it.function).name)
+                && !is_of_go(it.function.module(), raw)
         })
         .collect()
 }
@@ -48,6 +55,11 @@ fn is_start(raw: &str) -> bool {
 fn is_standard(name: &str) -> bool {
     let name = name.trim_start_matches('<').trim_start_matches('&');
     ["core::", "alloc::", "std::", "__rustc"].iter().any(|begin| name.starts_with(begin))
+}
+
+/// Whether a program with such a function is one of Go's.
+fn is_of_every_go_program(raw: &str) -> bool {
+    matches!(raw, "runtime.goexit" | "runtime.goexit.abi0")
 }
 
 /// Whether a function is of a crate that Rust's standard library brings along for backtraces: what it keeps, it keeps for

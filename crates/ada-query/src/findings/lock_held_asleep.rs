@@ -147,11 +147,12 @@ fn finding(about: &About<'_>, place: FunctionIndex, sum: &Sum) -> Finding {
         threads.iter().take(MOST_LISTED).map(|thread| process.thread_id(*thread).0).collect()
     };
     let objects: Vec<String> = sum.objects.iter().take(MOST_LISTED).map(|object| format!("{object:#x}")).collect();
+    let threads = |count: usize| if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") };
     let mut rationale = format!(
-        "{} sleeps or waits for input or output of {} threads, with a lock taken in {name}; {} threads waited for it meanwhile.",
-        sum.sleeps,
-        sum.holders.len(),
-        sum.waiters.len()
+        "{} for input or output of {}, with a lock taken in {name}; {} waited for it meanwhile.",
+        if sum.sleeps == 1 { "1 sleep or wait".to_owned() } else { format!("{} sleeps or waits", sum.sleeps) },
+        threads(sum.holders.len()),
+        threads(sum.waiters.len())
     );
     if let Some((waited, it)) = &sum.longest {
         let kind = it.hold.kind();

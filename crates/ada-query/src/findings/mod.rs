@@ -32,7 +32,7 @@ mod waits;
 
 pub use advice::{Advice, advice};
 pub use caveats::caveats;
-pub use pairs::{is_wait, waits_for_others};
+pub use pairs::{is_wait, takes_lock, waits_for_others};
 pub use symptom::Noticed;
 pub use unhandled::Unhandled;
 

@@ -153,6 +153,11 @@ pub fn waits_for_others(raw: &str) -> bool {
     matches!(Wait::of(raw), Some(Wait::Thread | Wait::Child | Wait::Condition | Wait::Signal))
 }
 
+/// Whether a function takes a lock, and waits until it has it.
+pub fn takes_lock(raw: &str) -> bool {
+    Wait::of(raw) == Some(Wait::Lock)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

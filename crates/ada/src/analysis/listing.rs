@@ -206,6 +206,19 @@ impl Listing {
         widths
     }
 
+    /// Leaves out columns in which nothing stands, where lines are too long.
+    pub(crate) fn fit(mut self, width: usize) -> Self {
+        for at in (0..self.columns.len()).rev() {
+            let widths = self.widths();
+            let used: usize = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
+            if used > width && self.rows.iter().all(|row| row[at].is_empty()) {
+                self.columns.remove(at);
+                self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+            }
+        }
+        self
+    }
+
     /// Prints the table. The last column may be as wide as it likes.
     pub(crate) fn print(&self, out: &mut Out) -> anyhow::Result<()> {
         let widths = self.widths();
@@ -264,5 +277,17 @@ mod tests {
         assert_eq!(csv_cell(&Value::from("say \"hi\"")), "\"say \"\"hi\"\"\"");
         assert_eq!(csv_cell(&serde_json::json!([1, 2])), "\"[1,2]\"");
         assert_eq!(csv_cell(&Value::Null), "");
+    }
+
+    #[test]
+    fn columns_without_anything_go_where_lines_are_too_long() {
+        let table = || {
+            let mut table = Listing::new(&["name", ">exit value", ">events"]);
+            table.row(vec!["main".into(), String::new(), "12".into()]);
+            table
+        };
+        assert_eq!(table().fit(20).columns.len(), 2);
+        assert_eq!(table().fit(20).rows, [["main", "12"]]);
+        assert_eq!(table().fit(80).columns.len(), 3);
     }
 }

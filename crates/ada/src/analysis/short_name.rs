@@ -25,6 +25,10 @@ pub(crate) fn short_name(name: &str, columns: usize) -> String {
 
 /// The last two parts of a name, without brackets: `_Rb_tree::insert`.
 pub(crate) fn brief_name(name: &str) -> String {
+    // In Go, brackets before a dot are whose method it is.
+    if name.contains(").") && !name.contains("::") {
+        return name.to_owned();
+    }
     let plain = without_inner(&without_inner(name, '(', ')'), '<', '>').replace("<…>", "").replace("()", "");
     let parts: Vec<&str> = plain.split("::").filter(|part| !part.is_empty()).collect();
     parts[parts.len().saturating_sub(2)..].join("::")

@@ -6,11 +6,11 @@ use super::figures::{Figures, Run};
 use super::significance::{holm, welch};
 
 /// A change of less than this share is none, where one run of each side is all there is.
-const LEAST_SHARE: f64 = 0.1;
+pub(super) const LEAST_SHARE: f64 = 0.1;
 /// Nor is one of less than this part of all time.
-const LEAST_OF_ALL: f64 = 0.005;
+pub(super) const LEAST_OF_ALL: f64 = 0.005;
 /// A p below this is not chance.
-pub(super) const SIGNIFICANT: f64 = 0.05;
+const SIGNIFICANT: f64 = 0.05;
 
 /// How a function changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,13 +65,16 @@ impl Change {
         (usual.1 - usual.0) * self.delta_ns().signum() < LEAST_SHARE * usual.0
     }
 
-    /// How much it may matter: waits for others follow from what these do.
-    pub(super) fn weight(&self) -> f64 {
-        let (busy, usual) = (self.busy_ns.1 - self.busy_ns.0, self.usual_ns.1 - self.usual_ns.0);
-        // The machine can make anything slower for a while, and a few calls by far; calls are the program's own doing.
-        let delta = usual.abs() + 0.02 * (busy - usual).abs();
-        if matches!(self.kind, Kind::Slower | Kind::Faster) { delta } else { 3.0 * delta }
+    /// What counts of its time. Waits for others follow from what these do, and the machine can make a few calls slower by far.
+    pub(super) fn weighed_ns(&self) -> (f64, f64) {
+        let weighed = |busy: f64, usual: f64| usual + 0.02 * (busy - usual).max(0.0);
+        (weighed(self.busy_ns.0, self.usual_ns.0), weighed(self.busy_ns.1, self.usual_ns.1))
     }
+}
+
+/// Whether a difference is not chance, as far as that is known.
+pub(super) fn is_sure(p: Option<f64>) -> bool {
+    p.is_none_or(|p| p < SIGNIFICANT)
 }
 
 /// All functions of both sides, those with the largest difference in time first.
@@ -110,7 +113,6 @@ pub(super) fn changes(a: &[Run], b: &[Run]) -> Vec<Change> {
 }
 
 fn kind(it: &Change, whole: f64) -> Kind {
-    let is_sure = |p: Option<f64>| p.is_none_or(|p| p < SIGNIFICANT);
     let ((calls_a, calls_b), (ns_a, ns_b)) = (it.calls, it.busy_ns);
     if calls_a == 0.0 && calls_b > 0.0 {
         return Kind::New;
@@ -174,7 +176,7 @@ mod tests {
         let interrupted = Change { usual_ns: (100.0, 500.0), ..change((10.0, 50.0), (100.0, 9000.0), None) };
         assert_eq!(kind(&interrupted, 1000.0), Kind::MoreCalls);
         assert!(interrupted.is_in_few_calls());
-        let honest = change((10.0, 50.0), (100.0, 600.0), None);
-        assert!(interrupted.weight() < 1.2 * honest.weight());
+        let honest = change((10.0, 50.0), (100.0, 680.0), None);
+        assert!(interrupted.weighed_ns().1 < honest.weighed_ns().1);
     }
 }

@@ -1,10 +1,12 @@
 //! `ada diff A B`: two runs side by side, the cause first.
 
+mod blame;
 mod cause;
 mod change;
 mod figures;
 mod parting;
 mod significance;
+mod telling;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +21,7 @@ use cause::{Sides, mean_all};
 use change::{Change, Kind, changes, mean};
 use figures::{PathFigures, Run};
 use parting::{Parting, partings};
+use telling::{Cause, tell};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,7 +79,7 @@ struct PathChange {
 /// All that is said.
 struct Difference {
     changes: Vec<Change>,
-    cause: Option<cause::Cause>,
+    cause: Option<Cause>,
     paths: Vec<PathChange>,
     partings: Vec<Parting>,
     same_threads: usize,
@@ -96,7 +99,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         _ => (Vec::new(), 0),
     };
     let changes = changes(&a, &b);
-    let cause = Sides { a: &a, b: &b, changes: &changes }.cause();
+    let sides = Sides::new(&a, &b, &changes);
+    let cause = sides.cause().and_then(|it| tell(&sides, &it));
     let difference = Difference {
         cause,
         paths: path_changes(&a, &b),

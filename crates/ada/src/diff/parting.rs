@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use ada_event::EventSeq;
+use ada_query::written_name;
 use ada_span::ThreadIndex;
 use ada_span::table::{Column, Columns};
 use serde_json::{Value, json};
@@ -141,7 +142,7 @@ impl<'a> Calls<'a> {
 
     fn name(&self, function: usize) -> &'a str {
         let index = ada_span::table::FunctionIndex(function as u32);
-        self.of().label_at(index).map_or("", |label| &label.name)
+        self.of().label_at(index).map_or("", |label| written_name(&label.name))
     }
 
     /// Opening event and function of the next call.

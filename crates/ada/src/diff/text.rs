@@ -1,8 +1,8 @@
 //! A difference for people.
 
-use super::cause::{p_text, signed};
 use super::change::{Change, Kind};
 use super::parting::Call;
+use super::telling::{p_text, signed};
 use super::{Args, Difference, tally};
 use crate::analysis::{Ink, Listing, Out, brief_name, nanoseconds, short_name, thousands};
 use crate::top::percent;
@@ -12,7 +12,7 @@ pub(super) fn print(args: &Args, it: &Difference, out: &mut Out) -> anyhow::Resu
     match &it.cause {
         Some(cause) => {
             let mut words = cause.words.clone();
-            for name in [Some(&cause.function), cause.caller.as_ref()].into_iter().flatten() {
+            for name in &cause.names {
                 words = words.replace(name.as_str(), &short_name(name, terminal.width / 2));
             }
             let ink = if it.all_ns.1 >= it.all_ns.0 { Ink::Bad } else { Ink::Good };
@@ -136,7 +136,11 @@ fn order(it: &Difference, out: &mut Out) -> anyhow::Result<()> {
     out.line("")?;
     out.title("Where the order of calls parts")?;
     if it.partings.is_empty() {
-        return out.line(&format!("Nowhere: {} threads make the same calls in the same order.", it.same_threads));
+        let threads = match it.same_threads {
+            1 => "1 thread makes".to_owned(),
+            more => format!("{} threads make", thousands(more as u64)),
+        };
+        return out.line(&format!("Nowhere: {threads} the same calls in the same order."));
     }
     /// Threads that are told of.
     const MOST: usize = 4;
@@ -159,6 +163,7 @@ fn order(it: &Difference, out: &mut Out) -> anyhow::Result<()> {
     }
     match it.partings.len().saturating_sub(MOST) {
         0 => Ok(()),
+        1 => out.line("and 1 more thread"),
         more => out.line(&format!("and {more} more threads")),
     }
 }

@@ -162,21 +162,42 @@ fn print(out: &mut Out, facts: &[Item], sections: &[(&str, &[Item])]) -> anyhow:
     out.title("Run")?;
     let terminal = out.terminal();
     for item in facts {
-        hanging(out, &format!("{:<10} ", item.name), &item.value)?;
+        // A command may have words that no line has room for; JSON has them whole.
+        let room = terminal.width.saturating_sub(11);
+        let is_command = item.name == "process" && terminal.width < usize::MAX;
+        let value = if is_command { shorter_words(&item.value, room) } else { item.value.clone() };
+        hanging(out, &format!("{:<10} ", item.name), &value)?;
     }
-    for (title, items) in sections.iter().filter(|(_, items)| !items.is_empty()) {
+    for (title, items) in sections {
+        // What every program has, and what there is nothing of, is for who asks.
+        let items: Vec<&Item> = items.iter().filter(|it| it.json["usual"] != true && it.json != 0).collect();
+        if items.is_empty() {
+            continue;
+        }
         out.line("")?;
         out.title(title)?;
-        let room = (terminal.width / 3).max(20);
+        let room = (terminal.width / 5 * 2).max(20);
         let width = items.iter().map(|item| item.name.chars().count()).max().unwrap_or(0).min(room);
-        for item in *items {
+        for item in items {
             let reference = item.reference.as_ref().map(|it| format!("   {it}")).unwrap_or_default();
-            let name = short_name(&item.name, width);
+            let name = short_name(&item.name, width).replace('_', " ");
             hanging(out, &format!("  {name:<width$}  "), &format!("{}{reference}", item.value))?;
         }
     }
     out.line("")?;
     hanging(out, "next       ", "ada tree, ada top, ada threads, ada spans, ada show REF, ada view")
+}
+
+/// Words that are longer than a line lose their middle.
+fn shorter_words(text: &str, room: usize) -> String {
+    let short = |word: &str| {
+        let (letters, kept) = (word.chars().count(), room.saturating_sub(1) / 2);
+        if letters <= room {
+            return word.to_owned();
+        }
+        word.chars().take(kept).chain(['…']).chain(word.chars().skip(letters - kept)).collect()
+    };
+    text.split(' ').map(short).collect::<Vec<String>>().join(" ")
 }
 
 /// Text behind a name, in lines that fit.
@@ -237,4 +258,15 @@ fn to_json(
         "logical": list(logical),
         "anomalies": list(oddities),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_no_line_has_room_for_lose_their_middle() {
+        assert_eq!(shorter_words("cc -o abcdefghijklmnop x", 9), "cc -o abcd…mnop x");
+        assert_eq!(shorter_words("cc -o abcdefghi x", 9), "cc -o abcdefghi x");
+    }
 }

@@ -62,12 +62,15 @@ fn outcomes(opened: &OpenedSession) -> Vec<(bool, Item)> {
     });
     odd.map(|((status, reason), count)| {
         let how = format!("ada spans --all --type frame --status {status} --reason {reason}");
-        let name = match reason {
-            Reason::None => format!("{status}"),
+        let name = match (status, reason) {
+            (Status::Completed | Status::EntryOnly | Status::Exited, Reason::Timeout) => "long calls".to_owned(),
+            (_, Reason::None) => format!("{status}"),
             _ => format!("{status}: {reason}"),
         };
-        let json = json!({ "kind": "outcome", "status": status.word(), "reason": reason.word(), "count": count });
         let (is_usual, words) = meaning(status, reason);
+        let json = json!({
+            "kind": "outcome", "status": status.word(), "reason": reason.word(), "count": count, "usual": is_usual,
+        });
         (is_usual, Item::oddity(name, format!("{} {words}", counted(count, "call")), Some(how), json))
     })
     .collect()

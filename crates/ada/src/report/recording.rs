@@ -10,7 +10,7 @@ use ada_span::{Outcome, Reason};
 use serde_json::json;
 
 use super::item::Item;
-use crate::analysis::{OpenedSession, Target, TraceProcess, nanoseconds, thousands};
+use crate::analysis::{OpenedSession, Target, TraceProcess, counted, nanoseconds, thousands};
 
 /// What was open when ada attached, crashes, what a ring has let go, functions that were switched, what hooks took, and waits.
 pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
@@ -42,7 +42,7 @@ fn open_before(opened: &OpenedSession) -> Vec<Item> {
             more => format!(" < {more} more"),
         };
         let calls = names.iter().take(NAMED).map(String::as_str).collect::<Vec<&str>>().join(" < ");
-        let words = format!("{who}, {} calls open before: {calls}{more}", names.len());
+        let words = format!("{who}, {} open before: {calls}{more}", counted(names.len() as u64, "call"));
         Item::fact("attached", words, json!({ "tids": tids, "open_calls": names }))
     };
     threads.into_iter().map(item).collect()
@@ -136,20 +136,21 @@ fn rings(opened: &OpenedSession) -> Option<Item> {
 }
 
 fn switched(opened: &OpenedSession) -> Option<Item> {
-    let (mut functions, mut counted, mut is_inexact) = (0, 0_u64, false);
+    let (mut functions, mut unrecorded, mut is_inexact) = (0, 0_u64, false);
     for process in opened.processes() {
         let (count, calls) = process.switched.sums();
         functions += count;
-        counted = counted.saturating_add(calls.counted);
+        unrecorded = unrecorded.saturating_add(calls.counted);
         is_inexact |= calls.is_inexact;
     }
     let more = if is_inexact { " or more" } else { "" };
+    let were = if functions == 1 { "1 function was".to_owned() } else { format!("{functions} functions were") };
     let words = format!(
-        "{functions} functions were not recorded all the time; {}{more} calls of these are not in the spans \
+        "{were} not recorded all the time; {}{more} calls of these are not in the spans \
          (`ada hooks SESSION --switched`)",
-        thousands(counted)
+        thousands(unrecorded)
     );
-    let json = json!({ "functions": functions, "unrecorded_calls": counted, "is_exact": !is_inexact });
+    let json = json!({ "functions": functions, "unrecorded_calls": unrecorded, "is_exact": !is_inexact });
     (functions > 0).then(|| Item::fact("switched", words, json))
 }
 

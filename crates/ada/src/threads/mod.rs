@@ -122,7 +122,7 @@ const FIELDS: [&str; 28] = [
 ];
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let mut out = Out::new();
+    let mut out = Out::for_people(args.format, false);
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let mut lines = hierarchy(opened);
         lines.retain(|line| {
@@ -137,7 +137,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         let (page, next) = list_page(&lines, args.cursor, args.limit);
         match args.format {
             ListFormat::Table => {
-                table(opened, page).print(out)?;
+                table(opened, page).fit(out.terminal().width).print(out)?;
                 if let Some(next) = next {
                     out.line(&format!("more with --cursor {next}"))?;
                 }

@@ -7,6 +7,10 @@ use ada_span::Role;
 
 use crate::exit::say;
 
+fn number(functions: usize) -> String {
+    if functions == 1 { "1 function".to_owned() } else { format!("{functions} functions") }
+}
+
 /// Prints the summary to stderr: stdout is the program's.
 pub(crate) fn print(report: &TraceReport) {
     let end = report.end.words();
@@ -57,7 +61,7 @@ pub(crate) fn print(report: &TraceReport) {
     switched(&report.switched);
     if let functions @ [_, ..] = &report.without_values[..] {
         let names = some(functions.iter().map(String::as_str));
-        say(format_args!("ada: values of {} functions were not captured all the time: {names}\n", functions.len()));
+        say(format_args!("ada: values of {} were not captured all the time: {names}\n", number(functions.len())));
     }
     if let Some(Governed { settled_overhead: Some(overhead), over_budget }) = report.governed {
         say(format_args!(
@@ -102,9 +106,10 @@ fn switched(functions: &[SwitchedFunction]) {
     let unhooked = functions.iter().filter(|function| function.is_unhooked).count();
     let uncounted = functions.iter().filter(|function| !function.is_exact).count() - unhooked;
     say(format_args!(
-        "ada: {} functions were not recorded all the time: {}; {calls} of their calls were counted{}\n",
-        functions.len(),
+        "ada: {} not recorded all the time: {}; {calls} of {} calls were counted{}\n",
+        if functions.len() == 1 { "1 function was".to_owned() } else { format!("{} functions were", functions.len()) },
         some(functions.iter().map(|function| function.name.as_str())),
+        if functions.len() == 1 { "its" } else { "their" },
         if uncounted > 0 { format!(", and {uncounted} of them were switched off for a time") } else { String::new() }
     ));
     if unhooked > 0 {

@@ -96,7 +96,7 @@ const FIELDS: [&str; 16] = [
 ];
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let mut out = Out::new();
+    let mut out = Out::for_people(args.format, false);
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let mut lines = Vec::new();
         for (number, process) in opened.processes().iter().enumerate() {
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
             }
             ListFormat::Table if lines.is_empty() => out.line("nobody waited"),
             ListFormat::Table => {
-                table(opened, page, args.by).print(out)?;
+                table(opened, page, args.by).fit(out.terminal().width).print(out)?;
                 if let Some(next) = next {
                     out.line(&format!("more with --cursor {next}"))?;
                 }

@@ -74,7 +74,7 @@ fn what_is_off_is_not_counted_and_the_session_says_so() {
     let switch = &ended.switches("tick")[0][0];
     assert_eq!((switch.mode.as_str(), switch.count, switch.is_exact, switch.to_ns), ("off", None, false, None));
     let words = text(&ended.output.stderr);
-    assert!(words.contains("1 functions were not recorded all the time: tick;"), "{words}");
+    assert!(words.contains("1 function was not recorded all the time: tick;"), "{words}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn values_are_captured_from_when_somebody_asks_until_nobody_does() {
         value_switches(&ended).iter().map(|it| (it.why.clone(), it.to_ns.is_some())).collect();
     assert_eq!(whys, [("later".to_owned(), true), ("filter".to_owned(), true)]);
     let words = text(&ended.output.stderr);
-    assert!(words.contains("values of 1 functions were not captured all the time: tick"), "{words}");
+    assert!(words.contains("values of 1 function were not captured all the time: tick"), "{words}");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_budget_leaves_out_values_before_it_counts_calls() {
     let counted = &ended.switches("tick")[0];
     assert!(counted.iter().all(|it| it.from_ns >= values[0].from_ns), "{counted:?} {values:?}");
     let words = text(&ended.output.stderr);
-    assert!(words.contains("values of 1 functions were not captured all the time: tick"), "{words}");
+    assert!(words.contains("values of 1 function were not captured all the time: tick"), "{words}");
     let calls: u64 = counted.iter().filter_map(|it| it.count).sum();
     assert_eq!(calls + ended.recorded().counts("tick").calls, 40_000_000);
 }
