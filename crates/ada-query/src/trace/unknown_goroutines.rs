@@ -24,10 +24,11 @@ impl Trace {
             )
         })
     }
+
     /// Says so where the steps of goroutines are not recorded from some time on.
     pub fn unfollowed_goroutines(&self, process: &TraceProcess) -> Option<String> {
         let manifest = self.manifest(process)?;
-        let is_step = |name: &str| matches!(Role::of(name), Role::Go(call) if call.is_of_scheduler());
+        let is_step = |name: &str| Role::of(name).is_step_of_goroutine();
         let switched = manifest.switches.iter().filter(|it| process.names.raw(it.function_id).is_some_and(is_step));
         let first = switched.min_by_key(|it| it.from_ns)?;
         Some(format!(

@@ -85,6 +85,11 @@ pub enum Role {
 }
 
 impl Role {
+    /// Whether the function is a step of Go's scheduler, without which goroutines cannot be followed.
+    pub const fn is_step_of_goroutine(self) -> bool {
+        matches!(self, Self::Go(call) if call.is_of_scheduler())
+    }
+
     /// The part that a function of this name plays, as linkers spell it.
     pub fn of(raw_name: &str) -> Self {
         // glibc's internal aliases and versioned names are the same functions.

@@ -5,7 +5,6 @@ use ada_format::atf::{Drops, Manifest, Process};
 
 use crate::function_traits::FunctionTraits;
 use crate::replay::{ProcessEnd, ReplayOptions};
-use crate::role::Role;
 
 /// Whether a signal is one by which people and systems ask programs to end: SIGHUP, SIGINT, SIGTERM. Nothing is wrong with
 /// a program that does.
@@ -53,8 +52,7 @@ pub fn replay_options(process: &Process, traits: &FunctionTraits, timeout_ns: u6
 
 /// When the first of the scheduler's functions was no longer recorded.
 fn goroutines_until(manifest: &Manifest, traits: &FunctionTraits) -> TraceNanos {
-    let is_step = |role: Role| matches!(role, Role::Go(call) if call.is_of_scheduler());
-    let switched = manifest.switches.iter().filter(|it| is_step(traits.get(it.function_id).role));
+    let switched = manifest.switches.iter().filter(|it| traits.get(it.function_id).role.is_step_of_goroutine());
     switched.map(|it| it.from_ns).min().unwrap_or(TraceNanos::MAX)
 }
 

@@ -125,8 +125,7 @@ fn switched(functions: &[SwitchedFunction]) {
 
 /// Says so where goroutines are not followed to the end.
 fn unfollowed(functions: &[SwitchedFunction]) {
-    let is_step = |name: &str| matches!(Role::of(name), Role::Go(call) if call.is_of_scheduler());
-    if functions.iter().any(|function| is_step(&function.name)) {
+    if functions.iter().any(|function| Role::of(&function.name).is_step_of_goroutine()) {
         say(format_args!(
             "ada: goroutines are told of up to a time only: to follow Go's scheduler took more than the budget by itself \
              (a larger --max-overhead follows them for longer)\n"
