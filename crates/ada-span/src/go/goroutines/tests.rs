@@ -21,8 +21,19 @@ fn call(go: GoCall, thread: u32, time: u64, id: u64) -> LogicalCall {
 
 /// The tables that calls lead to, with a loss before those that follow it.
 fn tables(calls: &[LogicalCall], losses: &[Loss], options: &ReplayOptions) -> TaskTables {
+    tables_until(calls, losses, options, None)
+}
+
+/// The same of goroutines that are no longer followed from a time on.
+fn tables_until(
+    calls: &[LogicalCall],
+    losses: &[Loss],
+    options: &ReplayOptions,
+    until: Option<TraceNanos>,
+) -> TaskTables {
     let (traits, code) = (FunctionTraits::default(), CodeMap::default());
-    let lost = Losses::new(losses.iter().map(|loss| (loss.from, loss.to)).collect());
+    let unfollowed = until.map(|until| (until, TraceNanos::MAX));
+    let lost = Losses::new(losses.iter().map(|loss| (loss.from, loss.to)).chain(unfollowed).collect());
     let mut goroutines = Goroutines::new(calls, &traits, &code, &lost).expect("a layout");
     let (mut contexts, mut losses) = (Contexts::default(), losses.iter().peekable());
     for call in calls {
@@ -33,6 +44,9 @@ fn tables(calls: &[LogicalCall], losses: &[Loss], options: &ReplayOptions) -> Ta
         goroutines.begin(call, go, &mut contexts);
     }
     losses.for_each(|loss| goroutines.lose(loss, &mut contexts));
+    if let Some(until) = until {
+        goroutines.stop_following(until, &mut contexts);
+    }
     goroutines.finish(options)
 }
 
@@ -47,16 +61,7 @@ fn nothing_is_said_of_goroutines_that_are_no_longer_followed() {
         call(GoCall::Park, 1, 12, 3),
         call(GoCall::Parked, 1, 13, 0),
     ];
-    let (traits, code) = (FunctionTraits::default(), CodeMap::default());
-    let lost = Losses::new(vec![(TraceNanos(20), TraceNanos::MAX)]);
-    let mut goroutines = Goroutines::new(&calls, &traits, &code, &lost).expect("a layout");
-    let mut contexts = Contexts::default();
-    for call in &calls {
-        let Role::Go(go) = call.role else { continue };
-        goroutines.begin(call, go, &mut contexts);
-    }
-    goroutines.stop_following(TraceNanos(20), &mut contexts);
-    let made = goroutines.finish(&OPTIONS);
+    let made = tables_until(&calls, &[], &OPTIONS, Some(TraceNanos(20)));
     // One ran, one waited, and one had not begun.
     let dropped = Outcome::new(Status::Unmatched, Reason::Dropped);
     assert!(made.tasks.iter().all(|task| Outcome { is_uncertain: false, ..task.outcome() } == dropped));
