@@ -94,8 +94,8 @@ page.wait("document.querySelector('#content h2')?.textContent.includes('square')
 chosen = page.run("ada.view.chosen")
 assert page.run("ada.view.start") <= chosen["start"] and chosen["start"] + chosen["duration"] <= page.run("ada.view.end")
 
-# Click a span: its name, registers, stack and links.
-page.run("ada.view.chosen = null")
+# Click a span: its name, registers, stack and links. A long call was in view before, so it may be a few pixels wide.
+page.run("ada.actions.fit(); ada.view.chosen = null")
 page.settle()
 target = page.wait("""(() => {
   const { shapes } = ada.shown;
@@ -106,7 +106,7 @@ target = page.wait("""(() => {
     const left = Math.max(ada.x(shapes.starts[at]), ada.sizes.gutter);
     const right = Math.min(ada.x(shapes.starts[at] + shapes.duration[at]), ada.sizes.width);
     const y = ada.rowTop(line, shapes.row[at]) + 9;
-    if (right - left < 8 || y < 40 || y > ada.sizes.height - 10 || ada.name(shapes.name[at]) !== 'square') continue;
+    if (right - left < 8 || y < 30 || y > ada.sizes.height || ada.name(shapes.name[at]) !== 'square') continue;
     if (!best || right - left > best.width) best = { x: (left + right) / 2, y, width: right - left };
   }
   return best;
