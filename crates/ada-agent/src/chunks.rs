@@ -252,6 +252,7 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         };
         header.ordinal.store(*taken, Ordering::Relaxed);
         *taken += 1;
+        header.cut_at.store(0, Ordering::Relaxed);
         header.lane.store(lane as u32, Ordering::Relaxed);
         header.wanted.store(0, Ordering::Relaxed);
         header.has_handed_over_others.store(0, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use ada_ring::control::ASKING;
+use ada_ring::orders::MAX_RINGS;
 
 use crate::arch::number::FUTEX;
 use crate::config::{Item, get};
@@ -41,7 +42,9 @@ pub(crate) fn libraries_changed() {
     }
     let process = syscall::process();
     // What was said before was said to others.
-    let releases = order.releases.load(Ordering::Acquire);
+    // The number is in memory that this user's processes can write: to none but themselves.
+    let own_releases = &order.releases[control.number.load(Ordering::Relaxed) as usize % MAX_RINGS];
+    let releases = own_releases.load(Ordering::Acquire);
     let mut made = order.wanted.load(Ordering::Acquire);
     loader.made.store(made, Ordering::Relaxed);
     loader.program.store(get(Item::Program) as u32, Ordering::Relaxed);
@@ -50,7 +53,7 @@ pub(crate) fn libraries_changed() {
     loop {
         // Read before the rest, so that a message between the look and the wait ends the wait.
         let said = order.said.load(Ordering::Acquire);
-        if order.releases.load(Ordering::Acquire) != releases {
+        if own_releases.load(Ordering::Acquire) != releases {
             return;
         }
         let wanted = order.wanted.load(Ordering::Acquire);

@@ -14,6 +14,7 @@
 //! 5. `follow`: children, their programs, and libraries that are loaded late. `overhead`: what hooks cost, and keeping that
 //!    within a budget. `live`: requests to a running trace.
 //! 6. `detach`: ends a recording whose processes go on, and leaves them as they were.
+//!    `users`: gives processes that become another user's rings of their own.
 //! 7. `record`: runs all of this for one program, and reports.
 //! 8. `attach`: the same for a process that runs already, which is left as it was.
 //!
@@ -45,6 +46,7 @@ mod roll;
 mod switches;
 mod tracked;
 mod trigger;
+mod users;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 

@@ -20,6 +20,10 @@ impl Pidfd {
         Ok(Self { descriptor: pidfd_open(pid, PidfdFlags::empty())? })
     }
 
+    pub(crate) fn as_raw(&self) -> i32 {
+        self.descriptor.as_raw_fd()
+    }
+
     /// Whether the process has ended.
     pub fn has_ended(&self) -> bool {
         self.wait(Duration::ZERO)

@@ -96,6 +96,8 @@ pub struct ChunkHeader {
     pub waited_ticks: AtomicU64,
     /// Bytes of records that the drain has taken.
     pub drained: AtomicU64,
+    /// Bytes behind which nothing will be written, because its thread goes on elsewhere, + 1; 0 where it may be filled.
+    pub cut_at: AtomicU32,
     /// [`Lane`] as a number.
     pub lane: AtomicU32,
     /// 1 where the drain wants what a thread would otherwise overwrite: the detail of a window.

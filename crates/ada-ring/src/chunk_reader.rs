@@ -10,6 +10,8 @@ pub struct ChunkReader<'p> {
     pool: &'p Pool,
     chunk: usize,
     at: usize,
+    /// Where the records end.
+    end: usize,
     /// Bytes of a record.
     stride: usize,
 }
@@ -28,7 +30,9 @@ impl<'p> ChunkReader<'p> {
         }
         // The header can be written by the target: what does not lie at a record's start would be read across words.
         let at = header.drained.load(Ordering::Relaxed) as usize / stride * stride;
-        Some(Self { pool, chunk, at: at.min(RECORDS_END.next_multiple_of(stride)), stride })
+        let cut_at = (header.cut_at.load(Ordering::Relaxed) as usize).checked_sub(1);
+        let end = cut_at.unwrap_or(RECORDS_END).min(RECORDS_END);
+        Some(Self { pool, chunk, at: at.min(RECORDS_END.next_multiple_of(stride)), end, stride })
     }
 
     /// Takes all records that follow, as far as they are written.
@@ -44,7 +48,7 @@ impl<'p> ChunkReader<'p> {
     // than all the rest.
     #[inline(always)]
     pub fn next_record(&mut self) -> Option<RawRecord> {
-        if self.at >= RECORDS_END {
+        if self.at >= self.end {
             return None;
         }
         let record = self.peek(self.at)?;
@@ -54,7 +58,7 @@ impl<'p> ChunkReader<'p> {
 
     /// The next record, if it is written and its time stamp is below the limit.
     pub fn next_record_before(&mut self, limit: u64) -> Option<RawRecord> {
-        let record = self.peek(self.at).filter(|record| self.at < RECORDS_END && record.tsc < limit)?;
+        let record = self.peek(self.at).filter(|record| self.at < self.end && record.tsc < limit)?;
         self.at += self.stride;
         Some(record)
     }
@@ -62,7 +66,7 @@ impl<'p> ChunkReader<'p> {
     /// The next detail record's bytes, if it is written and its time stamp is one that is wanted.
     #[inline]
     pub fn next_detail(&mut self, is_wanted: impl FnOnce(u64) -> bool) -> Option<&[u8]> {
-        if self.at >= RECORDS_END || self.mark(self.at) == 0 || !is_wanted(self.time(self.at)) {
+        if self.at >= self.end || self.mark(self.at) == 0 || !is_wanted(self.time(self.at)) {
             return None;
         }
         // SAFETY: a record that starts before the slack ends before the header, and a marked one is not written to
@@ -75,7 +79,7 @@ impl<'p> ChunkReader<'p> {
     /// Passes over detail that was reserved and that nobody will write any more: what comes behind it, in the chunk or in `next`,
     /// belongs to events up to the limit, and these are read in the order in which they reserved it. False where that is not so.
     pub fn skip_detail_hole(&mut self, limit: u64, next: Option<usize>) -> bool {
-        if let Some(written) = self.next_marked(RECORDS_END) {
+        if let Some(written) = self.next_marked(self.end) {
             let is_passed = self.time(written) <= limit;
             if is_passed {
                 self.at = written;
@@ -123,7 +127,7 @@ impl<'p> ChunkReader<'p> {
     /// In a chunk that is not full, no further than handlers within handlers can reach: what was never written to must
     /// not be looked at, or it costs memory.
     pub fn skip_hole(&mut self, is_full: bool, mut cut_off: impl FnMut(RawRecord)) -> bool {
-        let end = if is_full { RECORDS_END } else { RECORDS_END.min(self.at + LONGEST_HOLE * self.stride) };
+        let end = if is_full { self.end } else { self.end.min(self.at + LONGEST_HOLE * self.stride) };
         let written = (self.at + self.stride..end).step_by(self.stride).find(|&at| self.is_written(at));
         let Some(written) = written else { return false };
         if self.stride == RawRecord::SIZE {
@@ -141,21 +145,21 @@ impl<'p> ChunkReader<'p> {
     /// The same for records up to the end of a full chunk, behind which nothing is written.
     pub fn skip_rest(&mut self, mut cut_off: impl FnMut(RawRecord)) {
         if self.stride == RawRecord::SIZE {
-            let holes = (self.at..RECORDS_END).step_by(self.stride).map(|hole| self.read(hole));
+            let holes = (self.at..self.end).step_by(self.stride).map(|hole| self.read(hole));
             holes.filter(|record| record.top_and_kind != 0).for_each(&mut cut_off);
         }
-        self.at = self.at.max(RECORDS_END.next_multiple_of(self.stride));
+        self.at = self.at.max(self.end.next_multiple_of(self.stride));
     }
 
     /// Whether the next record is not written.
     pub fn is_at_hole(&self) -> bool {
-        self.at < RECORDS_END && !self.is_written(self.at)
+        self.at < self.end && !self.is_written(self.at)
     }
 
     /// Whether every record of the chunk has been read.
     #[inline]
     pub fn is_at_end(&self) -> bool {
-        self.at >= RECORDS_END
+        self.at >= self.end
     }
 
     /// Stops reading, and keeps the chunk for the drain: its owner does not take it back. False where it is not in this
@@ -250,6 +254,21 @@ mod tests {
         drop(reader);
         write(&pool, chunk, 2, 12);
         assert_eq!(ChunkReader::begin(&pool, chunk).unwrap().next_record().unwrap().function, 2);
+    }
+
+    #[test]
+    fn nothing_comes_behind_the_place_where_a_thread_has_gone_on_elsewhere() {
+        let (_memory, pool) = Memory::new(1);
+        let chunk = active(&pool);
+        (0..3).for_each(|number| write(&pool, chunk, number, 10));
+        for (cut_at, count) in [(0, 3), (2 * 16 + 1, 2), (1, 0), (u32::MAX, 3)] {
+            pool.header(chunk).cut_at.store(cut_at, Ordering::Relaxed);
+            pool.header(chunk).drained.store(0, Ordering::Relaxed);
+            let mut reader = ChunkReader::begin(&pool, chunk).unwrap();
+            let mut read = 0;
+            reader.read_on(|_| read += 1);
+            assert_eq!((read, reader.is_at_end()), (count, count < 3), "{cut_at}");
+        }
     }
 
     #[test]

@@ -45,6 +45,8 @@ impl DropReason {
 /// All zero is a valid start.
 #[repr(C)]
 pub struct Control {
+    /// Which of the session's rings these are: processes of each user have their own.
+    pub number: AtomicU32,
     /// How many chunks there are, once some beyond those that all share have been needed.
     pub chunk_end: AtomicU32,
     /// 1 once the recorder has said that it will take no more, or was found to be gone.

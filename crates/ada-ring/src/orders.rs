@@ -31,6 +31,9 @@ pub enum OnFull {
     Drop = 1,
 }
 
+/// How many users' processes can have rings of their own.
+pub const MAX_RINGS: usize = 64;
+
 /// All orders. All zero is a valid start.
 #[repr(C)]
 pub struct Orders {
@@ -64,8 +67,9 @@ pub struct Orders {
 pub struct LoaderOrder {
     /// Changes with everything that the recorder says. The thread sleeps on this word.
     pub said: AtomicU32,
-    /// Grows whenever the recorder is done with whom it has served. Until then the thread stays, whatever others say.
-    pub releases: AtomicU32,
+    /// Grows whenever the recorder is done with whom it has served, for each of the session's rings. Until then the thread stays,
+    /// whatever others say.
+    pub releases: [AtomicU32; MAX_RINGS],
     /// The process that is to make the system call; 0 for none.
     pub process: AtomicU32,
     /// The number of the newest system call that is wanted.

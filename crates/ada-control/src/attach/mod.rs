@@ -182,6 +182,8 @@ impl Prepared {
     ) -> Result<Self, ControlError> {
         let mut mappings = maps::of_process(pid).doing("reading the process's mappings")?;
         let filters = InheritedFilters::of_running(pid, &mappings)?;
+        let status = ProcessDir::of(pid).status().doing("asking whose process it is")?;
+        let user = status.effective_user().unwrap_or_else(|| rustix::process::geteuid().as_raw());
         let halted = Halted::one(pid, &mappings).map_err(|error| target::refused(pid, &error))?;
         running.check()?;
         let registers = halted.threads()[0].registers().map_err(|error| target::refused(pid, &error))?;
@@ -195,7 +197,7 @@ impl Prepared {
         };
         let files = rings.file_of(pid).and_then(|rings| Ok(SharedFiles { rings, code: code.file_of(pid)? }));
         let shared = files
-            .and_then(|files| SharedMemory::in_files(files, options.chunks, options.on_full, options.detail))
+            .and_then(|files| SharedMemory::in_files(files, user, options.chunks, options.on_full, options.detail))
             .doing("making shared memory");
         let prepared = shared.and_then(|shared| {
             let workshop = Workshop::with_plans(shared, plans, options);

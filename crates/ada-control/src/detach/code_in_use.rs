@@ -67,6 +67,21 @@ impl CodeInUse {
     }
 }
 
+/// Whether any thread is in some code, or will be once a signal handler of its returns. As [`is_within`].
+pub(crate) fn is_any_within(
+    halted: &Halted,
+    mappings: &[Mapping],
+    code: &[Range<RuntimeAddr>],
+    has_goroutines: bool,
+) -> io::Result<bool> {
+    for thread in halted.threads() {
+        if is_within(halted, mappings, &thread.registers()?, code, has_goroutines) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Whether a thread with these registers is in some code, or will be once a signal handler of its returns. The code is in the
 /// order of its addresses. `has_goroutines` where the process is a Go program's.
 pub(crate) fn is_within(

@@ -5,6 +5,6 @@ mod goroutine_stack;
 mod limits;
 mod unhook;
 
-pub(crate) use code_in_use::{CodeInUse, ThreadStack};
+pub(crate) use code_in_use::{CodeInUse, ThreadStack, is_any_within};
 pub(crate) use limits::Limits;
 pub(crate) use unhook::{Unhooked, unhook};

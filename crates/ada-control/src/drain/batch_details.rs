@@ -144,7 +144,7 @@ mod tests {
         for store in [Store::Raw, Store::Packed] {
             let shared = SharedMemory::new(1, OnFull::Wait, DetailMode::All).unwrap();
             let pool = shared.pool();
-            let chunks = ThreadChunks { pool: &pool, pid: ProcessId(0), tid: ThreadId(0), known: None };
+            let chunks = ThreadChunks { rings: &shared.rings, pid: ProcessId(0), tid: ThreadId(0), known: None };
             begin(&pool, 0, 0);
             // The fifth event's stub reserved its detail, and was interrupted by two calls before it read the clock; of an
             // event that is lost there is detail too; one has none; and one is still to be written.

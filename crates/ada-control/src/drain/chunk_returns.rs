@@ -3,7 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use ada_ring::{CHUNK_SIZE, ChunkState, Pool, RECORDS_END};
+use ada_ring::{CHUNK_SIZE, ChunkState, RECORDS_END};
+
+use crate::install::rings::Rings;
 
 /// How long an unwritten record may hold its thread's later ones back: its writer was interrupted by a signal whose
 /// handler has not returned, or has jumped away and never will.
@@ -31,39 +33,41 @@ impl ChunkReturns {
     }
 
     /// Gives a kept chunk, of which so much was used, back to the pool.
-    pub(super) fn free(&mut self, pool: &Pool, chunk: usize, used: usize, has_holes: bool) {
+    pub(super) fn free(&mut self, rings: &Rings, chunk: usize, used: usize, has_holes: bool) {
         self.stuck.remove(&chunk);
         if has_holes {
             self.quarantine.push_back((Instant::now() + QUARANTINE, chunk));
         } else {
-            zero(pool, chunk, used);
-            pool.change(chunk, ChunkState::Draining, ChunkState::Free);
+            zero(rings, chunk, used);
+            rings.change(chunk, ChunkState::Draining, ChunkState::Free);
         }
     }
 
     /// Frees chunks that have been kept for long enough.
-    pub(super) fn end_quarantine(&mut self, pool: &Pool) {
+    pub(super) fn end_quarantine(&mut self, rings: &Rings) {
         while let Some(&(until, chunk)) = self.quarantine.front()
             && until <= Instant::now()
         {
             self.quarantine.pop_front();
-            zero(pool, chunk, RECORDS_END);
-            pool.change(chunk, ChunkState::Draining, ChunkState::Free);
+            zero(rings, chunk, RECORDS_END);
+            rings.change(chunk, ChunkState::Draining, ChunkState::Free);
         }
     }
 }
 
 /// Zeroes what was used of a kept chunk. One that there is only because there are many threads costs no memory afterwards.
-fn zero(pool: &Pool, chunk: usize, used: usize) {
-    let is_given_back = used > LITTLE && give_memory_back(pool, chunk);
+fn zero(rings: &Rings, chunk: usize, used: usize) {
+    let is_given_back = used > LITTLE && give_memory_back(rings, chunk);
     if !is_given_back {
+        let (pool, chunk) = rings.place_of(chunk);
         pool.zero_records(chunk, used);
     }
 }
 
 /// Gives the memory of a chunk that the drain owns back to the operating system, if the chunk is there only because there
 /// are many threads. What was in it is then zero.
-pub(crate) fn give_memory_back(pool: &Pool, chunk: usize) -> bool {
+pub(crate) fn give_memory_back(rings: &Rings, chunk: usize) -> bool {
+    let (pool, chunk) = rings.place_of(chunk);
     let start = pool.records(chunk).cast();
     // SAFETY: the drain owns the chunk, of which nothing is kept.
     chunk >= pool.chunk_count() && unsafe { libc::madvise(start, CHUNK_SIZE, libc::MADV_REMOVE) } == 0

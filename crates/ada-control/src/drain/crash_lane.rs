@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 use ada_event::{ProcessId, ThreadId};
 use ada_format::atf::{Crash, HexAddr};
 use ada_process::Clock;
+use ada_ring::CrashSlot;
 use ada_ring::arch::CRASH_REGISTER_NAMES;
 use ada_ring::crash::CRASH_FRAMES;
-use ada_ring::{CrashSlot, Pool};
 
 use crate::install::function_numbers::FunctionNumbers;
+use crate::install::rings::Rings;
 
 /// A crash as its thread recorded it.
 pub(crate) struct CrashRecord {
@@ -77,9 +78,11 @@ pub(crate) struct CrashLane {
 
 impl CrashLane {
     /// Takes what has come. Gives how many records are new.
-    pub(crate) fn collect(&mut self, pool: &Pool) -> &[CrashRecord] {
+    pub(crate) fn collect(&mut self, rings: &Rings) -> &[CrashRecord] {
         let before = self.records.len();
-        pool.control().crashes.drain(|slot| self.records.push(CrashRecord::read(slot)));
+        for pool in rings.pools() {
+            pool.control().crashes.drain(|slot| self.records.push(CrashRecord::read(slot)));
+        }
         &self.records[before..]
     }
 

@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::Instant;
 
 use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
+use ada_ring::chunk::MAX_CHUNKS;
 use ada_ring::probe::{LONG_TEXT, RawProbe};
-use ada_ring::{ChunkReader, ChunkState, Lane, Pool, RECORDS_END, RawDetail};
+use ada_ring::{ChunkReader, ChunkState, Lane, RECORDS_END, RawDetail};
 
 use super::chunk_returns::{QUARANTINE, give_memory_back};
 use crate::arch::captured::Captured;
 use crate::drain::gap_log::Wait;
+use crate::install::rings::Rings;
 
 /// How many of a thread's newest events are remembered, so that kept detail can be linked to them: more than two chunks
 /// of detail hold.
@@ -94,19 +96,22 @@ impl Waiting {
     }
 
     /// Takes records of chunks, and frees those that are read to their end; see [`ThreadDetails::collect`].
-    fn collect(&mut self, pool: &Pool, chunks: Vec<usize>, stride: usize, limit: u64) -> Vec<Wait> {
+    fn collect(&mut self, rings: &Rings, chunks: Vec<usize>, stride: usize, limit: u64) -> Vec<Wait> {
         let mut waits = Vec::new();
         let before = self.ranges.len();
         for (number, &chunk) in chunks.iter().enumerate() {
-            let is_full = pool.state(chunk) == ChunkState::Full as u32;
-            let Some(mut reader) = ChunkReader::begin_with_stride(pool, chunk, stride) else { continue };
+            let is_full = rings.state(chunk) == ChunkState::Full as u32;
+            let (pool, number_there) = rings.place_of(chunk);
+            let Some(mut reader) = ChunkReader::begin_with_stride(pool, number_there, stride) else { continue };
+            // Of the same rings: another thread's time stamp is none of this one's.
+            let next = chunks.get(number + 1).filter(|next| **next / MAX_CHUNKS == chunk / MAX_CHUNKS);
             loop {
                 while let Some(bytes) = reader.next_detail(|tsc| tsc <= limit) {
                     self.push(bytes);
                 }
                 // The writer of a hole may have been interrupted, and its event be still to come.
                 let is_at_hole = is_full && reader.is_at_hole();
-                if !is_at_hole || !reader.skip_detail_hole(limit, chunks.get(number + 1).copied()) {
+                if !is_at_hole || !reader.skip_detail_hole(limit, next.map(|next| next % MAX_CHUNKS)) {
                     break;
                 }
                 self.torn.insert(chunk, Instant::now() + QUARANTINE);
@@ -118,7 +123,7 @@ impl Waiting {
             }
             if is_full && self.torn.get(&chunk).is_none_or(|until| *until <= Instant::now()) {
                 self.torn.remove(&chunk);
-                waits.extend(finish(pool, chunk, stride));
+                waits.extend(finish(rings, chunk, stride));
             }
         }
         if self.ranges.len() > before {
@@ -160,12 +165,12 @@ impl ThreadDetails {
     /// thread wait that is too fast for the disk.
     pub(crate) fn collect(&mut self, chunks: &ThreadChunks<'_>, lane: Lane, stride: usize, limit: u64) -> Vec<Wait> {
         let into = if lane == Lane::Probe { &mut self.probes } else { &mut self.waiting };
-        into.collect(chunks.pool, chunks.of(lane), stride, limit)
+        into.collect(chunks.rings, chunks.of(lane), stride, limit)
     }
 
     /// The same for the chunks that a thread has handed over, which otherwise overwrites its oldest detail.
     pub(crate) fn collect_handed_over(&mut self, chunks: &ThreadChunks<'_>, stride: usize, limit: u64) -> Vec<Wait> {
-        self.waiting.collect(chunks.pool, chunks.handed_over(Lane::Detail), stride, limit)
+        self.waiting.collect(chunks.rings, chunks.handed_over(Lane::Detail), stride, limit)
     }
 
     /// Takes all that a thread has of the events up to a time stamp: copies of what is in the chunks that it is still
@@ -173,15 +178,15 @@ impl ThreadDetails {
     /// a chunk may become full in between.
     pub(crate) fn collect_kept(&mut self, chunks: &ThreadChunks<'_>, stride: usize, limit: u64) -> Vec<Wait> {
         self.copied.clear();
-        let pool = chunks.pool;
+        let rings = chunks.rings;
         let mut record = vec![0; stride];
         for chunk in chunks.of(Lane::Detail) {
-            if pool.state(chunk) != ChunkState::Active as u32 {
+            if rings.state(chunk) != ChunkState::Active as u32 {
                 continue;
             }
-            pool.header(chunk).wanted.store(1, Ordering::Relaxed);
+            rings.header(chunk).wanted.store(1, Ordering::Relaxed);
             for at in (0..RECORDS_END).step_by(stride) {
-                if copy_record(pool, chunk, at, &mut record) {
+                if copy_record(rings, chunk, at, &mut record) {
                     self.copied.push(&record);
                 }
             }
@@ -193,7 +198,7 @@ impl ThreadDetails {
     /// Nothing more is wanted of the chunks that a thread is writing.
     pub(crate) fn unwant(chunks: &ThreadChunks<'_>) {
         for chunk in chunks.of(Lane::Detail) {
-            chunks.pool.header(chunk).wanted.store(0, Ordering::Relaxed);
+            chunks.rings.header(chunk).wanted.store(0, Ordering::Relaxed);
         }
     }
 
@@ -251,11 +256,12 @@ impl ThreadDetails {
 ///
 /// Its thread stores the time stamp before the registers, and the event with that time stamp last. So whoever has seen
 /// the event, and finds the same time stamp before and after copying, has what belongs to the event.
-fn copy_record(pool: &Pool, chunk: usize, at: usize, record: &mut [u8]) -> bool {
+fn copy_record(rings: &Rings, chunk: usize, at: usize, record: &mut [u8]) -> bool {
+    let (pool, number) = rings.place_of(chunk);
     // SAFETY: a record that starts before the slack ends before the header; all of it is read as atomics because its
     // thread may be writing it.
     let words =
-        unsafe { std::slice::from_raw_parts(pool.records(chunk).add(at).cast::<AtomicU64>(), record.len() / 8) };
+        unsafe { std::slice::from_raw_parts(pool.records(number).add(at).cast::<AtomicU64>(), record.len() / 8) };
     let (mark_at, tsc_at) = (offset_of!(RawDetail, mark) / 8, offset_of!(RawDetail, tsc) / 8);
     let (mark, tsc) = (words[mark_at].load(Ordering::Acquire), words[tsc_at].load(Ordering::Acquire));
     if mark as u32 == 0 {
@@ -269,19 +275,20 @@ fn copy_record(pool: &Pool, chunk: usize, at: usize, record: &mut [u8]) -> bool 
 }
 
 /// Frees a chunk that was read to its end, and gives how long its thread waited for it.
-pub(super) fn finish(pool: &Pool, chunk: usize, stride: usize) -> Option<Wait> {
-    let ticks = pool.header(chunk).waited_ticks.load(Ordering::Relaxed);
+pub(super) fn finish(rings: &Rings, chunk: usize, stride: usize) -> Option<Wait> {
+    let ticks = rings.header(chunk).waited_ticks.load(Ordering::Relaxed);
     let mut first = vec![0; stride];
-    let is_known = ticks > 0 && copy_record(pool, chunk, 0, &mut first);
-    let is_detail = pool.header(chunk).lane.load(Ordering::Relaxed) == Lane::Detail as u32;
-    free(pool, chunk, |chunk| if is_detail { pool.zero_marks(chunk, stride) } else { pool.zero_all(chunk) });
+    let is_known = ticks > 0 && copy_record(rings, chunk, 0, &mut first);
+    let is_detail = rings.header(chunk).lane.load(Ordering::Relaxed) == Lane::Detail as u32;
+    let (pool, number) = rings.place_of(chunk);
+    free(rings, chunk, || if is_detail { pool.zero_marks(number, stride) } else { pool.zero_all(number) });
     is_known.then(|| Wait { ticks, until: Captured::new(&first).tsc() })
 }
 
 /// What a thread has in lanes other than that of its events.
 #[derive(Clone, Copy)]
 pub(crate) struct ThreadChunks<'a> {
-    pub(crate) pool: &'a Pool,
+    pub(crate) rings: &'a Rings,
     pub(crate) pid: ProcessId,
     pub(crate) tid: ThreadId,
     /// All that it has, where that is known: it has ended.
@@ -292,7 +299,7 @@ impl ThreadChunks<'_> {
     /// Its chunks of a lane, oldest first.
     pub(super) fn of(&self, lane: Lane) -> Vec<usize> {
         let is_one = |chunk: &usize| {
-            let (state, header) = (self.pool.state(*chunk), || self.pool.header(*chunk));
+            let (state, header) = (self.rings.state(*chunk), || self.rings.header(*chunk));
             // What nobody uses is not touched: it would cost memory.
             (state == ChunkState::Active as u32 || state == ChunkState::Full as u32)
                 && header().tid.load(Ordering::Relaxed) == self.tid.0
@@ -301,12 +308,12 @@ impl ThreadChunks<'_> {
         };
         let mut chunks: Vec<usize> = match self.known {
             Some(known) => known.iter().copied().filter(is_one).collect(),
-            None => (0..self.pool.chunk_end()).filter(is_one).collect(),
+            None => self.rings.chunks().filter(is_one).collect(),
         };
         // Each program that a process runs counts from 0.
         // The key is read once: the thread may change it meanwhile.
         chunks.sort_by_cached_key(|&chunk| {
-            let header = self.pool.header(chunk);
+            let header = self.rings.header(chunk);
             (header.program.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
         });
         chunks
@@ -314,7 +321,7 @@ impl ThreadChunks<'_> {
 
     fn handed_over(&self, lane: Lane) -> Vec<usize> {
         let mut chunks = self.of(lane);
-        chunks.retain(|&chunk| self.pool.state(chunk) == ChunkState::Full as u32);
+        chunks.retain(|&chunk| self.rings.state(chunk) == ChunkState::Full as u32);
         chunks
     }
 
@@ -326,20 +333,22 @@ impl ThreadChunks<'_> {
     /// Frees all, of a thread that has ended and has records of detail of this size.
     pub(crate) fn free(&self, stride: usize) {
         for (lane, stride) in [(Lane::Detail, stride), (Lane::Probe, RawProbe::SIZE)] {
-            let zero = |chunk| self.pool.zero_used(chunk, stride);
-            self.of(lane).into_iter().for_each(|chunk| free(self.pool, chunk, zero));
+            for chunk in self.of(lane) {
+                let (pool, number) = self.rings.place_of(chunk);
+                free(self.rings, chunk, || pool.zero_used(number, stride));
+            }
         }
     }
 }
 
-fn free(pool: &Pool, chunk: usize, zero: impl Fn(usize)) {
-    if pool.change(chunk, ChunkState::Full, ChunkState::Draining)
-        || pool.change(chunk, ChunkState::Active, ChunkState::Draining)
+fn free(rings: &Rings, chunk: usize, zero: impl FnOnce()) {
+    if rings.change(chunk, ChunkState::Full, ChunkState::Draining)
+        || rings.change(chunk, ChunkState::Active, ChunkState::Draining)
     {
-        if !give_memory_back(pool, chunk) {
-            zero(chunk);
+        if !give_memory_back(rings, chunk) {
+            zero();
         }
-        pool.change(chunk, ChunkState::Draining, ChunkState::Free);
+        rings.change(chunk, ChunkState::Draining, ChunkState::Free);
     }
 }
 
@@ -349,7 +358,7 @@ mod tests {
     use ada_format::atf::Payload;
     use ada_ring::detail::{CALL, MORE};
     use ada_ring::probe::PROBE_WORDS;
-    use ada_ring::{DetailMode, OnFull};
+    use ada_ring::{DetailMode, OnFull, Pool};
 
     use super::*;
     use crate::install::shared_memory::SharedMemory;
@@ -414,7 +423,7 @@ mod tests {
                 }
                 (0..hole).for_each(|number| mark(&pool, 0, number, CALL, 100 + number as u64));
                 mark(&pool, handlers.0, handlers.1, CALL, 9000);
-                let chunks = ThreadChunks { pool: &pool, pid: ProcessId(0), tid: ThreadId(0), known: None };
+                let chunks = ThreadChunks { rings: &shared.rings, pid: ProcessId(0), tid: ThreadId(0), known: None };
                 let mut details = ThreadDetails::default();
                 let mut collect = |limit| {
                     details.collect(&chunks, Lane::Probe, RawProbe::SIZE, limit);
@@ -471,7 +480,7 @@ mod tests {
             header.tid.store(8, Ordering::Relaxed);
             assert!(pool.change(chunk, ChunkState::Free, ChunkState::Active));
         }
-        let chunks = ThreadChunks { pool: &pool, pid: ProcessId(7), tid: ThreadId(8), known: None };
+        let chunks = ThreadChunks { rings: &shared.rings, pid: ProcessId(7), tid: ThreadId(8), known: None };
         assert_eq!(chunks.of(Lane::Probe), [2, 1, 0]);
         assert!(chunks.of(Lane::Detail).is_empty());
         assert_eq!(ThreadChunks { known: Some(&[0, 1]), ..chunks }.of(Lane::Probe), [1, 0]);

@@ -1,14 +1,15 @@
 //! The detail of a thread's events, read where the thread wrote it.
 
-use ada_ring::{ChunkReader, ChunkState, Lane, Pool};
+use ada_ring::{ChunkReader, ChunkState, Lane};
 
 use super::detail_lane::{ThreadChunks, finish};
 use super::gap_log::Wait;
 use crate::arch::captured::Captured;
+use crate::install::rings::Rings;
 
 /// Reads a thread's detail in the order in which it was captured. Chunks that are read to their end are freed.
 pub(super) struct DetailsInPlace<'p> {
-    pool: &'p Pool,
+    rings: &'p Rings,
     stride: usize,
     rest: std::vec::IntoIter<usize>,
     reader: Option<(usize, ChunkReader<'p>)>,
@@ -18,14 +19,17 @@ pub(super) struct DetailsInPlace<'p> {
 impl<'p> DetailsInPlace<'p> {
     pub(super) fn of(chunks: &ThreadChunks<'p>, stride: usize) -> Self {
         let rest = chunks.of(Lane::Detail).into_iter();
-        let mut details = Self { pool: chunks.pool, stride, rest, reader: None, waits: Vec::new() };
+        let mut details = Self { rings: chunks.rings, stride, rest, reader: None, waits: Vec::new() };
         details.begin_next();
         details
     }
 
     fn begin_next(&mut self) {
-        let (pool, stride) = (self.pool, self.stride);
-        let mut begin = |chunk| Some((chunk, ChunkReader::begin_with_stride(pool, chunk, stride)?));
+        let (rings, stride) = (self.rings, self.stride);
+        let mut begin = |chunk| {
+            let (pool, number) = rings.place_of(chunk);
+            Some((chunk, ChunkReader::begin_with_stride(pool, number, stride)?))
+        };
         self.reader = self.rest.find_map(&mut begin);
     }
 
@@ -43,8 +47,8 @@ impl<'p> DetailsInPlace<'p> {
         let Some((chunk, reader)) = self.reader.take() else { return };
         drop(reader);
         // One that its thread has filled and not yet handed over is the last there is.
-        if self.pool.state(chunk) == ChunkState::Full as u32 {
-            self.waits.extend(finish(self.pool, chunk, self.stride));
+        if self.rings.state(chunk) == ChunkState::Full as u32 {
+            self.waits.extend(finish(self.rings, chunk, self.stride));
             self.begin_next();
         }
     }
@@ -64,7 +68,7 @@ pub(super) mod tests {
 
     use ada_event::{ProcessId, ThreadId};
     use ada_ring::detail::CALL;
-    use ada_ring::{DetailMode, DetailShape, OnFull, RECORDS_END, RawDetail};
+    use ada_ring::{DetailMode, DetailShape, OnFull, Pool, RECORDS_END, RawDetail};
 
     use super::*;
     use crate::install::shared_memory::SharedMemory;
@@ -92,7 +96,7 @@ pub(super) mod tests {
     fn detail_is_read_where_it_is_and_its_chunks_are_freed() {
         let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::All).unwrap();
         let pool = shared.pool();
-        let chunks = ThreadChunks { pool: &pool, pid: ProcessId(0), tid: ThreadId(0), known: None };
+        let chunks = ThreadChunks { rings: &shared.rings, pid: ProcessId(0), tid: ThreadId(0), known: None };
         let count = RECORDS_END.div_ceil(STRIDE);
         begin(&pool, 1, 0);
         (0..count).for_each(|number| capture(&pool, 1, number, 100 + number as u64));
@@ -118,7 +122,7 @@ pub(super) mod tests {
     fn a_chunk_that_is_handed_over_after_it_was_read_is_freed_the_next_time() {
         let shared = SharedMemory::new(1, OnFull::Wait, DetailMode::All).unwrap();
         let pool = shared.pool();
-        let chunks = ThreadChunks { pool: &pool, pid: ProcessId(0), tid: ThreadId(0), known: None };
+        let chunks = ThreadChunks { rings: &shared.rings, pid: ProcessId(0), tid: ThreadId(0), known: None };
         begin(&pool, 0, 0);
         let count = RECORDS_END.div_ceil(STRIDE);
         (0..count).for_each(|number| capture(&pool, 0, number, 100));

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use ada_format::atf::HexAddr;
 use ada_ring::chunk::IS_EXITING;
-use ada_ring::{ChunkReader, ChunkState, shadow_stack};
+use ada_ring::{ChunkReader, ChunkState, RECORDS_END, shadow_stack};
 
 use super::Drain;
 use super::batch_facts::BatchFacts;
@@ -26,21 +26,23 @@ impl Drain {
         final_round: bool,
         files: &mut SessionFiles,
     ) -> bool {
-        let is_full = self.pool.state(pending.chunk) == ChunkState::Full as u32;
+        let is_full = self.rings.state(pending.chunk) == ChunkState::Full as u32;
         let has_moved_on = self.processes.has_abandoned_program_of(pending);
         let ended = has_moved_on || other_chunks.is_some();
-        let pool = self.pool;
-        let others = ThreadChunks { pool: &pool, pid: pending.pid, tid: pending.tid, known: other_chunks };
-        let Some(mut reader) = ChunkReader::begin(&pool, pending.chunk).filter(|_| pending.is_still_there(&pool))
-        else {
+        let rings = self.rings.clone();
+        let others = ThreadChunks { rings: &rings, pid: pending.pid, tid: pending.tid, known: other_chunks };
+        let (pool, chunk) = rings.place_of(pending.chunk);
+        let Some(mut reader) = ChunkReader::begin(pool, chunk).filter(|_| pending.is_still_there(&rings)) else {
             return true;
         };
         let mut gaps = BatchGaps::default();
         // Read while nobody can take the chunk back.
-        let header = pool.header(pending.chunk);
+        let header = rings.header(pending.chunk);
         let (lost, ticks) = (header.lost_before.load(Ordering::Relaxed), header.waited_ticks.load(Ordering::Relaxed));
         let has_holes = self.read(&mut reader, pending.chunk, is_full, ended, &mut gaps);
-        let (at_end, used) = (reader.is_at_end(), reader.position());
+        let at_end = reader.is_at_end();
+        // A thread that goes on elsewhere leaves nothing out.
+        let used = if at_end { RECORDS_END } else { reader.position() };
         let mut is_done = at_end && is_full || ended;
         let has_handed_over_others = header.has_handed_over_others.swap(0, Ordering::Acquire) != 0;
         if self.batch.is_empty() && !is_done && !has_handed_over_others {
@@ -97,7 +99,7 @@ impl Drain {
                 thread.entry_mut().exit_value = Some(HexAddr(header.thread_result.load(Ordering::Relaxed)));
             }
             self.writer.figures.index.dumps += 1;
-            self.returns.free(&pool, pending.chunk, used, has_holes && !ended);
+            self.returns.free(&rings, pending.chunk, used, has_holes && !ended);
             if ended && is_last && !has_moved_on && !final_round {
                 self.writer.thread_ended(pending, files);
                 others.free(self.writer.shape.stride());
@@ -154,13 +156,14 @@ impl Drain {
     /// Reads on in the next chunks as far as their records were written before the last of this one. These are a handler's,
     /// or what came after it: a handler may leave for another context, and come back when others have filled many chunks.
     fn read_interrupting(&mut self, pending: &PendingChunk) {
-        let pool = self.pool;
+        let rings = self.rings.clone();
         let Some(limit) = self.batch.iter().map(|record| record.tsc).max() else { return };
-        let mut next = pending.next(&pool);
-        while let Some(chunk) = next {
-            let Some(mut reader) = ChunkReader::begin(&pool, chunk.chunk) else { return };
+        let mut next = pending.next(&rings);
+        while let Some(pending) = next {
+            let (pool, chunk) = rings.place_of(pending.chunk);
+            let Some(mut reader) = ChunkReader::begin(pool, chunk) else { return };
             self.batch.extend(std::iter::from_fn(|| reader.next_record_before(limit)));
-            next = if reader.is_at_end() { chunk.next(&pool) } else { None };
+            next = if reader.is_at_end() { pending.next(&rings) } else { None };
         }
     }
 }

@@ -6,7 +6,7 @@ use ada_event::{Event, EventSeq, ProcessId, ThreadId};
 use ada_format::atf::HexAddr;
 use ada_process::Clock;
 use ada_ring::probe::RawProbe;
-use ada_ring::{DetailMode, DetailShape, Lane, Pool, RawRecord};
+use ada_ring::{DetailMode, DetailShape, Lane, RawRecord};
 
 use super::batch_as_events::BatchAsEvents;
 use super::batch_details::BatchDetails;
@@ -25,6 +25,7 @@ use super::used_descriptors::UsedDescriptors;
 use super::windows::{BatchEvents, Fired, Watch, WindowLog, event_times, learn_handlers, triggers_among};
 use crate::error::ControlError;
 use crate::install::function_numbers::{FunctionNumbers, SharedNumbers};
+use crate::install::rings::Rings;
 
 /// How far all threads have got, and what was written of them.
 pub(super) struct EventWriter {
@@ -282,7 +283,7 @@ impl EventWriter {
     /// Opens a window of this name on all threads of a process, and writes the newest detail.
     pub(super) fn open_windows(
         &mut self,
-        pool: &Pool,
+        rings: &Rings,
         pid: ProcessId,
         name: &str,
         files: &mut SessionFiles,
@@ -295,7 +296,7 @@ impl EventWriter {
             let events = BatchEvents { remembered: progress.details.remembered(), base: end, times: &[] };
             let fired = Fired { name: name.to_owned(), event: last, time: progress.last };
             progress.window.advance(vec![fired], &events, watch.pre_roll(), watch.post_roll());
-            let others = ThreadChunks { pool, pid, tid, known: None };
+            let others = ThreadChunks { rings, pid, tid, known: None };
             for wait in progress.details.collect_kept(&others, self.shape.stride(), u64::MAX) {
                 self.figures.waited(self.gaps.waited(pid, thread.thread(), &self.clock, wait));
             }

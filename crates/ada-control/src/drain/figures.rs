@@ -1,13 +1,13 @@
 //! What the drain counts of its work.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use ada_event::Event;
 use ada_format::atf::{LaneFigures, LatencyFigures, PoolFigures};
-use ada_ring::{DropReason, Pool};
+use ada_ring::DropReason;
 
 use super::latencies::Latencies;
+use crate::install::rings::Rings;
 
 /// Counts of a whole recording.
 pub(super) struct Figures {
@@ -54,11 +54,10 @@ impl Figures {
     }
 
     /// Records given up, by reason.
-    pub(super) fn drops(&self, pool: &Pool) -> Vec<(&'static str, u64)> {
-        let control = pool.control();
+    pub(super) fn drops(&self, rings: &Rings) -> Vec<(&'static str, u64)> {
         DropReason::ALL
             .iter()
-            .map(|&reason| (reason.name(), control.drops[reason as usize].load(Ordering::Relaxed)))
+            .map(|&reason| (reason.name(), rings.drops(reason)))
             .chain([("torn", self.torn), ("detail_lost", self.details_lost), ("disk_full", self.unwritten)])
             .filter(|&(_, count)| count > 0)
             .collect()
@@ -75,11 +74,11 @@ impl Figures {
     }
 
     /// How full the rings were.
-    pub(super) fn pool(&self, pool: &Pool) -> PoolFigures {
+    pub(super) fn pool(&self, rings: &Rings) -> PoolFigures {
         PoolFigures {
-            pieces: pool.chunk_count() as u64,
+            pieces: rings.first().chunk_count() as u64,
             low_water: self.low_water as u64,
-            exhausted: pool.control().exhausted.load(Ordering::Relaxed),
+            exhausted: rings.exhausted(),
             waited_ns: self.waited_ns,
             ..PoolFigures::default()
         }

@@ -30,6 +30,7 @@ mod used_descriptors;
 pub(crate) mod windows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,7 @@ use ada_event::{ProcessId, ThreadId};
 use ada_format::atf::{Crash, Drops, Gap, LaneFigures, PoolFigures, Window};
 use ada_process::procfs::ProcessDir;
 use ada_process::{Clock, thread_exists};
-use ada_ring::{ChunkState, DetailMode, DetailShape, Pool, RawRecord};
+use ada_ring::{DetailMode, DetailShape, RawRecord};
 
 use self::chunk_returns::ChunkReturns;
 use self::crash_lane::CrashLane;
@@ -51,6 +52,7 @@ pub(crate) use self::used_descriptors::{Used, UsedDescriptors, UsedThing};
 use self::windows::Watch;
 use crate::error::ControlError;
 use crate::install::function_numbers::SharedNumbers;
+use crate::install::rings::Rings;
 use crate::plan::module::Module;
 use crate::program_id::ProgramId;
 
@@ -62,7 +64,7 @@ const FOR_ENDED_THREADS: Duration = Duration::from_millis(10);
 
 /// The consumer of all rings.
 pub(crate) struct Drain {
-    pool: Pool,
+    rings: Arc<Rings>,
     batch: Vec<RawRecord>,
     writer: EventWriter,
     processes: SeenProcesses,
@@ -82,14 +84,15 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    pub(crate) fn new(pool: Pool, clock: Clock, numbers: SharedNumbers, shape: DetailShape) -> Self {
+    pub(crate) fn new(rings: Arc<Rings>, clock: Clock, numbers: SharedNumbers, shape: DetailShape) -> Self {
+        let pool = rings.first();
         let detail = match pool.orders().detail_mode.load(Ordering::Relaxed) {
             0 => DetailMode::Off,
             1 => DetailMode::Windows,
             _ => DetailMode::All,
         };
         Self {
-            pool,
+            rings,
             batch: Vec::new(),
             writer: EventWriter::new(clock, numbers, detail, shape, pool.chunk_count()),
             processes: SeenProcesses::default(),
@@ -105,16 +108,18 @@ impl Drain {
 
     /// Reads all that is there. `final_round` once the target has ended. Gives the number of events.
     pub(crate) fn round(&mut self, files: &mut SessionFiles, final_round: bool) -> u64 {
-        self.pool.orders().heartbeats.fetch_add(1, Ordering::Relaxed);
-        self.returns.end_quarantine(&self.pool);
+        let rings = self.rings.clone();
+        let orders = self.rings.first();
+        let orders = orders.orders();
+        orders.heartbeats.fetch_add(1, Ordering::Relaxed);
+        self.returns.end_quarantine(&rings);
         let crashed: Vec<(ProcessId, i32)> =
-            self.crashes.collect(&self.pool).iter().map(|crash| (crash.pid, crash.signal)).collect();
+            self.crashes.collect(&rings).iter().map(|crash| (crash.pid, crash.signal)).collect();
         let before = self.writer.figures.events;
-        let chunks = 0..self.pool.chunk_count();
-        let free = chunks.clone().filter(|&chunk| self.pool.state(chunk) == ChunkState::Free as u32).count();
+        let free = rings.fewest_free();
         self.writer.figures.saw_free(free);
-        self.writer.is_behind = free < chunks.len() / 2;
-        let exhausted = self.pool.control().exhausted.load(Ordering::Relaxed);
+        self.writer.is_behind = free < rings.first().chunk_count() / 2;
+        let exhausted = rings.exhausted();
         let chunks_are_short = std::mem::replace(&mut self.exhausted, exhausted) != exhausted;
         let look = final_round || chunks_are_short || self.looked.elapsed() > LOOK_FOR_ENDED_THREADS;
         if look {
@@ -123,7 +128,7 @@ impl Drain {
         // The detail of threads that a crash has ended is still to be written.
         let is_crashed = |pid: ProcessId| crashed.iter().any(|(crashed, _)| *crashed == pid);
         let is_over = |pid, tid| look && !is_crashed(pid) && (final_round || !thread_exists(pid, tid));
-        let ToRead { chunks: pending, mut ended } = ToRead::list(&self.pool, is_over);
+        let ToRead { chunks: pending, mut ended } = ToRead::list(&rings, is_over);
         if !final_round {
             self.keep_awaited(&mut ended);
         }
@@ -154,7 +159,7 @@ impl Drain {
             self.fatal_signal(pid, signal, files);
         }
         if look {
-            self.pool.orders().looks_for_ended.fetch_add(1, Ordering::Relaxed);
+            orders.looks_for_ended.fetch_add(1, Ordering::Relaxed);
         }
         self.writer.figures.events - before
     }
@@ -236,7 +241,7 @@ impl Drain {
     pub(crate) fn fatal_signal(&mut self, pid: ProcessId, signal: i32, files: &mut SessionFiles) {
         let Some(name) = self.writer.watch.as_ref().and_then(|watch| watch.fatal(signal)) else { return };
         if self.failure.is_none()
-            && let Err(error) = self.writer.open_windows(&self.pool, pid, &name, files)
+            && let Err(error) = self.writer.open_windows(&self.rings, pid, &name, files)
         {
             self.failure = Some(error);
         }
@@ -262,7 +267,7 @@ impl Drain {
 impl Drain {
     /// Records given up, by reason.
     pub(crate) fn drops(&self) -> Vec<(&'static str, u64)> {
-        self.writer.figures.drops(&self.pool)
+        self.writer.figures.drops(&self.rings)
     }
 
     /// The same for manifests: by lane, and how many are missing nobody knows where.
@@ -287,7 +292,7 @@ impl Drain {
 
     /// What went through the lanes, and how full the rings were.
     pub(crate) fn figures(&self) -> (BTreeMap<String, LaneFigures>, PoolFigures) {
-        (self.writer.figures.lanes(), self.writer.figures.pool(&self.pool))
+        (self.writer.figures.lanes(), self.writer.figures.pool(&self.rings))
     }
 
     /// The clock of its events.
@@ -295,8 +300,8 @@ impl Drain {
         self.writer.clock
     }
 
-    pub(crate) fn pool(&self) -> Pool {
-        self.pool
+    pub(crate) fn rings(&self) -> &Arc<Rings> {
+        &self.rings
     }
 
     /// The programs that each process was seen to run.
@@ -342,8 +347,10 @@ impl Drain {
 
     /// Crashes of which no record came to be.
     pub(crate) fn unrecorded_crashes(&self) -> u64 {
-        let crashes = &self.pool.control().crashes;
-        crashes.unrecorded.load(Ordering::Relaxed).saturating_add(crashes.unfinished() as u64)
+        self.rings.sum(|pool| {
+            let crashes = &pool.control().crashes;
+            crashes.unrecorded.load(Ordering::Relaxed).saturating_add(crashes.unfinished() as u64)
+        })
     }
 
     /// How long threads have waited for room.

@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use ada_event::{ProcessId, ThreadId};
-use ada_ring::{ChunkState, Lane, Pool};
+use ada_ring::{ChunkState, Lane};
 
+use crate::install::rings::Rings;
 use crate::program_id::ProgramId;
 
 /// A chunk with something to read.
@@ -21,8 +22,8 @@ pub(super) struct PendingChunk {
 impl PendingChunk {
     /// Whether the chunk is what it was when the round began. Its thread may have taken it back, and be writing to it
     /// what comes after all that it has filled meanwhile.
-    pub(super) fn is_still_there(&self, pool: &Pool) -> bool {
-        let header = pool.header(self.chunk);
+    pub(super) fn is_still_there(&self, rings: &Rings) -> bool {
+        let header = rings.header(self.chunk);
         header.lane.load(Ordering::Relaxed) == Lane::Index as u32
             && (header.program.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
                 == (self.program.0, self.ordinal)
@@ -30,13 +31,13 @@ impl PendingChunk {
     }
 
     /// The thread's next chunk, if it has one.
-    pub(super) fn next(&self, pool: &Pool) -> Option<Self> {
+    pub(super) fn next(&self, rings: &Rings) -> Option<Self> {
         // Ordinals are the target's word.
         let ordinal = self.ordinal.checked_add(1)?;
         let is_next = |next: &Self| {
             (next.pid, next.tid, next.program, next.ordinal) == (self.pid, self.tid, self.program, ordinal)
         };
-        (0..pool.chunk_end()).filter_map(|chunk| Self::in_chunk(pool, chunk)).find(is_next)
+        rings.chunks().filter_map(|chunk| Self::in_chunk(rings, chunk)).find(is_next)
     }
 
     pub(super) fn thread(&self) -> (ProcessId, ThreadId) {
@@ -50,12 +51,12 @@ impl PendingChunk {
     }
 
     /// The chunk, if it has something to read.
-    pub(super) fn in_chunk(pool: &Pool, chunk: usize) -> Option<Self> {
-        let state = pool.state(chunk);
+    pub(super) fn in_chunk(rings: &Rings, chunk: usize) -> Option<Self> {
+        let state = rings.state(chunk);
         if state != ChunkState::Active as u32 && state != ChunkState::Full as u32 {
             return None;
         }
-        let header = pool.header(chunk);
+        let header = rings.header(chunk);
         (header.lane.load(Ordering::Relaxed) == Lane::Index as u32).then(|| Self {
             pid: ProcessId(header.pid.load(Ordering::Relaxed)),
             tid: ThreadId(header.tid.load(Ordering::Relaxed)),

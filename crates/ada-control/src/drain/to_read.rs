@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use ada_event::{ProcessId, ThreadId};
-use ada_ring::{ChunkState, Lane, Pool};
+use ada_ring::{ChunkState, Lane};
 
 use super::pending_chunk::PendingChunk;
+use crate::install::rings::Rings;
 use crate::program_id::ProgramId;
 
 /// What is to be read in a round.
@@ -24,19 +25,19 @@ impl ToRead {
     /// behind it: then the list has the later one only, and its events would be taken for those that come next. So the
     /// list is made twice. All that a thread had before a chunk of the first list was there when the second was begun;
     /// whatever it has taken since has to wait for the next round.
-    pub(super) fn list(pool: &Pool, has_ended: impl Fn(ProcessId, ThreadId) -> bool) -> Self {
-        Self::list_watched(pool, has_ended, |_| {})
+    pub(super) fn list(rings: &Rings, has_ended: impl Fn(ProcessId, ThreadId) -> bool) -> Self {
+        Self::list_watched(rings, has_ended, |_| {})
     }
 
     /// The same; `looking_at` is called with each chunk before it is looked at.
     fn list_watched(
-        pool: &Pool,
+        rings: &Rings,
         has_ended: impl Fn(ProcessId, ThreadId) -> bool,
         mut looking_at: impl FnMut(usize),
     ) -> Self {
         let mut list = || -> Vec<PendingChunk> {
-            let looked_at = (0..pool.chunk_end()).inspect(|chunk| looking_at(*chunk));
-            looked_at.filter_map(|chunk| PendingChunk::in_chunk(pool, chunk)).collect()
+            let looked_at = rings.chunks().inspect(|chunk| looking_at(*chunk));
+            looked_at.filter_map(|chunk| PendingChunk::in_chunk(rings, chunk)).collect()
         };
         let mut newest: HashMap<(ProcessId, ThreadId), (ProgramId, u64)> = HashMap::new();
         let mut known = HashSet::new();
@@ -56,7 +57,7 @@ impl ToRead {
             news.map(PendingChunk::thread).filter(|thread| ended.contains_key(thread)).collect();
         ended.retain(|thread, _| !asked.contains(thread) || is_ended(thread));
         if !ended.is_empty() {
-            for (thread, chunk) in (0..pool.chunk_end()).filter_map(|chunk| in_other_lane(pool, chunk)) {
+            for (thread, chunk) in rings.chunks().filter_map(|chunk| in_other_lane(rings, chunk)) {
                 ended.entry(thread).and_modify(|chunks| chunks.push(chunk));
             }
         }
@@ -70,12 +71,12 @@ impl ToRead {
 }
 
 /// Whose a chunk of another lane than that of events is.
-fn in_other_lane(pool: &Pool, chunk: usize) -> Option<((ProcessId, ThreadId), usize)> {
-    let state = pool.state(chunk);
+fn in_other_lane(rings: &Rings, chunk: usize) -> Option<((ProcessId, ThreadId), usize)> {
+    let state = rings.state(chunk);
     if state != ChunkState::Active as u32 && state != ChunkState::Full as u32 {
         return None;
     }
-    let header = pool.header(chunk);
+    let header = rings.header(chunk);
     let pid = ProcessId(header.pid.load(Ordering::Relaxed));
     let thread = (pid, ThreadId(header.tid.load(Ordering::Relaxed)));
     (header.lane.load(Ordering::Relaxed) != Lane::Index as u32).then_some((thread, chunk))
@@ -83,7 +84,7 @@ fn in_other_lane(pool: &Pool, chunk: usize) -> Option<((ProcessId, ThreadId), us
 
 #[cfg(test)]
 mod tests {
-    use ada_ring::{DetailMode, OnFull};
+    use ada_ring::{DetailMode, OnFull, Pool};
 
     use super::*;
     use crate::install::shared_memory::SharedMemory;
@@ -108,7 +109,7 @@ mod tests {
         give(&pool, 2, 7, 0, ChunkState::Active);
         let mut has_run = false;
         let to_read = ToRead::list_watched(
-            &pool,
+            &shared.rings,
             |_, _| false,
             |chunk| {
                 if chunk == 3 && !std::mem::replace(&mut has_run, true) {
@@ -123,7 +124,7 @@ mod tests {
         // The same again, during the second list.
         let mut lists = 0;
         let to_read = ToRead::list_watched(
-            &pool,
+            &shared.rings,
             |_, _| false,
             |chunk| {
                 lists += usize::from(chunk == 0);
@@ -134,7 +135,7 @@ mod tests {
             },
         );
         assert_eq!(read(&to_read), [(2, 0), (0, 1), (1, 2), (3, 3)], "number 5 was seen, and number 4 was not");
-        assert_eq!(read(&ToRead::list(&pool, |_, _| false)).len(), 6);
+        assert_eq!(read(&ToRead::list(&shared.rings, |_, _| false)).len(), 6);
     }
 
     #[test]
@@ -144,7 +145,7 @@ mod tests {
         give(&pool, 1, 7, 0, ChunkState::Active);
         let mut lists = 0;
         let to_read = ToRead::list_watched(
-            &pool,
+            &shared.rings,
             |_, tid| tid == ThreadId(7),
             |chunk| {
                 lists += usize::from(chunk == 0);
@@ -168,7 +169,7 @@ mod tests {
         give(&pool, 1, 7, 3, ChunkState::Active);
         let lists = std::cell::Cell::new(0);
         let to_read = ToRead::list_watched(
-            &pool,
+            &shared.rings,
             |_, _| lists.get() == 1,
             |chunk| {
                 lists.set(lists.get() + usize::from(chunk == 0));

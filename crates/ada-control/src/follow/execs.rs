@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
@@ -19,12 +19,14 @@ use ada_event::{ProcessId, RuntimeAddr, ThreadId};
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::{ExecOutcome, Seized, Tracee};
 use ada_process::{MemfdId, Pidfd, futex, this_process};
-use ada_ring::control::{ExecCall, ExecCalls};
+use ada_ring::control::{ExecCall, ExecCalls, MAX_EXECS};
+use ada_ring::orders::MAX_RINGS;
 use ada_ring::{ExecStage, Pool};
 
 use crate::deadline::Deadline;
 use crate::follow::abandoned_calls::AbandonedCalls;
 use crate::follow::retirement::Retirement;
+use crate::install::rings::Rings;
 use crate::launch::gate::Gate;
 use crate::launch::program_file;
 use crate::launch::workshop::Workshop;
@@ -40,8 +42,8 @@ pub(crate) struct ExecFollower<'a> {
     programs: &'a Programs,
     workshop: &'a Workshop,
     options: &'a TraceOptions,
-    pool: Pool,
-    /// By its place among the calls: whether a thread watches it. A process that looks for a program in one folder after the other asks
+    rings: &'a Rings,
+    /// By its rings and its place among the calls: whether a thread watches it. A process that looks for a program in one folder after the other asks
     /// again each time, and whoever watches it hears that: nobody else may trace it meanwhile.
     watched: Vec<AtomicBool>,
     /// How many threads wait for work.
@@ -53,27 +55,40 @@ pub(crate) struct ExecFollower<'a> {
 #[derive(Default)]
 struct Upkeep {
     retirement: Retirement,
-    abandoned: AbandonedCalls,
+    /// By their rings.
+    abandoned: Vec<AbandonedCalls>,
 }
 
 impl<'a> ExecFollower<'a> {
-    pub(crate) fn new(programs: &'a Programs, workshop: &'a Workshop, options: &'a TraceOptions, pool: Pool) -> Self {
-        let watched = pool.control().execs.calls.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { programs, workshop, options, pool, watched, idle: AtomicUsize::new(1), upkeep: Mutex::default() }
+    pub(crate) fn new(
+        programs: &'a Programs,
+        workshop: &'a Workshop,
+        options: &'a TraceOptions,
+        rings: &'a Rings,
+    ) -> Self {
+        let watched = (0..MAX_RINGS * MAX_EXECS).map(|_| AtomicBool::new(false)).collect();
+        Self { programs, workshop, options, rings, watched, idle: AtomicUsize::new(1), upkeep: Mutex::default() }
     }
 
     /// Serves until the recording ends, with as many threads as there are execs at once.
     pub(crate) fn run<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        let execs = self.execs();
         while !self.programs.phase.has_ended() {
-            let asked = execs.asked.load(Ordering::Acquire);
-            let is_for_anybody = |(call, watched): &(&ExecCall, &AtomicBool)| {
+            let pools: Vec<Pool> = self.rings.pools().collect();
+            let asked = pools.iter().map(|pool| &pool.control().execs.asked);
+            let asked: Vec<(&AtomicU32, u32)> = asked.map(|word| (word, word.load(Ordering::Acquire))).collect();
+            let is_for_anybody = |(_, call, watched): &(&ExecCalls, &ExecCall, &AtomicBool)| {
                 !watched.load(Ordering::Acquire) && call.advance(ExecStage::Asked, ExecStage::Heard)
             };
-            let Some((call, watched)) = execs.calls.iter().zip(&self.watched).find(is_for_anybody) else {
-                futex::wait(&execs.asked, asked, REST);
+            let all = pools.iter().map(|pool| &pool.control().execs);
+            let mut all = all.flat_map(|execs| execs.calls.iter().map(move |call| (execs, call))).zip(&self.watched);
+            let found = all.find_map(|((execs, call), watched)| Some((execs, call, watched)).filter(is_for_anybody));
+            let Some((execs, call, watched)) = found else {
+                futex::wait_for_any(&asked, REST);
                 if let Ok(mut upkeep) = self.upkeep.try_lock() {
-                    upkeep.abandoned.look(execs, Instant::now());
+                    upkeep.abandoned.resize_with(pools.len(), AbandonedCalls::default);
+                    for (pool, abandoned) in pools.iter().zip(&mut upkeep.abandoned) {
+                        abandoned.look(&pool.control().execs, Instant::now());
+                    }
                 }
                 continue;
             };
@@ -82,7 +97,7 @@ impl<'a> ExecFollower<'a> {
                 self.idle.fetch_add(1, Ordering::SeqCst);
                 scope.spawn(|| self.run(scope));
             }
-            self.serve(call, watched);
+            self.serve(execs, call, watched);
             self.idle.fetch_add(1, Ordering::SeqCst);
             if let Ok(mut upkeep) = self.upkeep.try_lock() {
                 upkeep.retirement.look(self.programs, &self.workshop.shared, &self.workshop.ready);
@@ -90,17 +105,13 @@ impl<'a> ExecFollower<'a> {
         }
     }
 
-    fn execs(&self) -> &ExecCalls {
-        &self.pool.control().execs
-    }
-
-    fn serve(&self, call: &ExecCall, watched: &AtomicBool) {
+    fn serve(&self, execs: &ExecCalls, call: &ExecCall, watched: &AtomicBool) {
         let (programs, pid) = (self.programs, ProcessId(call.pid.load(Ordering::Relaxed)));
         programs.execs_under_way.fetch_add(1, Ordering::SeqCst);
         let followed = if programs.phase.is_hooking() {
-            self.follow(call, watched, pid)
+            self.follow(execs, call, watched, pid)
         } else {
-            self.dismiss(call);
+            dismiss(execs, call);
             Ok(())
         };
         programs.execs_under_way.fetch_sub(1, Ordering::SeqCst);
@@ -109,7 +120,7 @@ impl<'a> ExecFollower<'a> {
         }
     }
 
-    fn follow(&self, call: &ExecCall, watched: &AtomicBool, pid: ProcessId) -> Result<(), String> {
+    fn follow(&self, execs: &ExecCalls, call: &ExecCall, watched: &AtomicBool, pid: ProcessId) -> Result<(), String> {
         let tid = ThreadId(call.tid.load(Ordering::Relaxed));
         let asked_in = ProgramId(call.program.load(Ordering::Relaxed));
         // A process in a PID namespace of its own does not know the id that it has here.
@@ -117,20 +128,22 @@ impl<'a> ExecFollower<'a> {
         if !self.workshop.shared.memfd().is_ok_and(is_here) {
             let own_id_of = |other: ProcessId| ProcessDir::of(other).status().ok()?.innermost_id();
             let is_elsewhere = self.programs.users().into_iter().any(|other| own_id_of(other) == Some(pid));
-            self.dismiss(call);
+            dismiss(execs, call);
             let reason = "it is in a namespace of its own for process ids";
             // Otherwise it was killed while it waited.
             return if is_elsewhere { Err(reason.to_owned()) } else { Ok(()) };
         }
         let refused = || refused(pid, RuntimeAddr(call.path.load(Ordering::Relaxed)));
         if let Some(reason) = refused() {
-            self.dismiss(call);
+            dismiss(execs, call);
             return Err(reason);
         }
+        // Until the new program is hooked.
+        let _charge = self.programs.in_charge.share(pid);
         let seized = match Seized::take(pid, tid) {
             Ok(seized) => seized,
             Err(error) => {
-                self.dismiss(call);
+                dismiss(execs, call);
                 return Err(format!("it cannot be taken charge of: {error}"));
             }
         };
@@ -150,12 +163,12 @@ impl<'a> ExecFollower<'a> {
             let is_over =
                 call.advance(ExecStage::Failed, ExecStage::Heard) || call.advance(ExecStage::Go, ExecStage::Heard);
             if is_over {
-                self.dismiss(call);
+                dismiss(execs, call);
             }
             return Ok(());
         }
         // The thread that asked is gone.
-        self.dismiss(call);
+        dismiss(execs, call);
         match outcome.map_err(|error| error.to_string())? {
             ExecOutcome::Failed | ExecOutcome::Ended => Ok(()),
             ExecOutcome::Loaded(tracee) => self.hook(tracee, pid, asked_in),
@@ -164,11 +177,6 @@ impl<'a> ExecFollower<'a> {
 
     fn hook(&self, tracee: Tracee, pid: ProcessId, asked_in: ProgramId) -> Result<(), String> {
         let Self { programs, workshop, options, .. } = *self;
-        if runs_as_another_user(pid) {
-            // A process with this memory can have the others make system calls.
-            tracee.detach().map_err(|error| error.to_string())?;
-            return Err("it runs as another user, who must not have this trace's memory".to_owned());
-        }
         let begun = Instant::now();
         let gate = Gate::of_exec(tracee).map_err(|error| error.to_string())?;
         let deadline = |files: &[_]| Deadline::new(Instant::now(), files, options.start_up_timeout);
@@ -193,25 +201,19 @@ impl<'a> ExecFollower<'a> {
         programs.add(&mut hooked, pid, program, facts);
         released.map_err(|error| error.to_string())
     }
+}
 
-    /// Lets the thread that has asked go its way, without watching it any more.
-    fn dismiss(&self, call: &ExecCall) {
-        let execs = self.execs();
-        execs.give_back(call);
-        futex::wake(&call.stage);
-        futex::wake(&execs.freed);
-    }
+/// Lets the thread that has asked go its way, without watching it any more.
+fn dismiss(execs: &ExecCalls, call: &ExecCall) {
+    execs.give_back(call);
+    futex::wake(&call.stage);
+    futex::wake(&execs.freed);
 }
 
 /// Lets the thread that has asked run its program.
 fn let_go(call: &ExecCall, from: ExecStage) {
     call.advance(from, ExecStage::Go);
     futex::wake(&call.stage);
-}
-
-fn runs_as_another_user(pid: ProcessId) -> bool {
-    let user = ProcessDir::of(pid).status().ok().and_then(|status| status.effective_user());
-    user.is_some_and(|user| user != rustix::process::geteuid().as_raw())
 }
 
 /// Why the program that a process is about to run cannot be followed: set-user-ID and capabilities have no effect on a

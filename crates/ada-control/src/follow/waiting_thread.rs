@@ -1,9 +1,10 @@
 //! Serves a thread that has loaded a library and waits, in the agent, until it is hooked.
 
+use std::collections::HashMap;
 use std::io;
 use std::mem::offset_of;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use ada_event::{ProcessId, RuntimeAddr};
@@ -27,6 +28,10 @@ const LONG: Duration = Duration::from_secs(1);
 /// A waiting thread's process. While this lives the thread waits; dropping it lets the thread go on.
 pub(crate) struct WaitingThread {
     shared: Arc<SharedMemory>,
+    /// That of the process's user, …
+    pool: Pool,
+    /// … and its number.
+    number: usize,
     /// Where the process has the orders.
     orders: RuntimeAddr,
     memory: ProcessMemory,
@@ -36,48 +41,51 @@ pub(crate) struct WaitingThread {
 /// Whom the recorder serves next.
 pub(crate) struct Waiting {
     shared: Arc<SharedMemory>,
-    /// Since when somebody is about to ask: for a moment, or he was killed in it.
-    about_to_ask: Option<Instant>,
+    /// In which rings, and since when, somebody is about to ask: for a moment, or he was killed in it.
+    about_to_ask: HashMap<usize, Instant>,
 }
 
 impl Waiting {
     pub(crate) fn new(shared: Arc<SharedMemory>) -> Self {
-        Self { shared, about_to_ask: None }
+        Self { shared, about_to_ask: HashMap::new() }
     }
 
     /// Sleeps until a thread asks, or for the time. Who asks is the target's word: only a process that has the memory of
     /// this trace is served.
     pub(crate) fn next(&mut self, time: Duration) -> Option<WaitingThread> {
-        let pool = self.shared.pool();
-        let word = &pool.control().loader.waiting;
-        let mut pid = word.load(Ordering::Acquire);
-        if pid == 0 || pid == ASKING {
-            futex::wait(word, pid, time);
-            pid = word.load(Ordering::Acquire);
+        let pools: Vec<Pool> = self.shared.rings.pools().collect();
+        let is_asking = |pool: &Pool| !matches!(pool.control().loader.waiting.load(Ordering::Acquire), 0 | ASKING);
+        if !pools.iter().any(is_asking) {
+            let words = pools.iter().map(|pool| &pool.control().loader.waiting);
+            let words: Vec<(&AtomicU32, u32)> = words.map(|word| (word, word.load(Ordering::Acquire))).collect();
+            futex::wait_for_any(&words, time);
         }
-        let since = self.about_to_ask.take();
-        if pid == ASKING {
-            self.about_to_ask = since.or_else(|| Some(Instant::now()));
-            if since.is_some_and(|since| since.elapsed() > LONG) {
-                release(pool);
-            }
+        pools.iter().zip(0..).for_each(|(pool, number)| self.give_up_for_killed(pool, number));
+        let number = pools.iter().position(is_asking)?;
+        let asking = self.of(pools[number], number);
+        if asking.is_none() {
+            release(pools[number], number);
         }
-        if pid == 0 || pid == ASKING {
-            return None;
+        asking
+    }
+
+    /// Nobody is about to ask for long.
+    fn give_up_for_killed(&mut self, pool: &Pool, number: usize) {
+        if pool.control().loader.waiting.load(Ordering::Acquire) != ASKING {
+            self.about_to_ask.remove(&number);
+        } else if self.about_to_ask.entry(number).or_insert_with(Instant::now).elapsed() > LONG {
+            self.about_to_ask.remove(&number);
+            release(*pool, number);
         }
-        let pid = ProcessId(pid);
-        let mappings = maps::of_process(pid).ok().filter(|_| pid != this_process());
-        let found = mappings.and_then(|mappings| MemoryLayout::find(&mappings));
-        let of_this_trace = found.filter(|(_, memfd)| self.shared.memfd().is_ok_and(|own| own == *memfd));
-        match (of_this_trace, ProcessDir::of(pid).writable_memory()) {
-            (Some((layout, _)), Ok(memory)) => {
-                Some(WaitingThread { shared: self.shared.clone(), orders: layout.orders(), memory, pid })
-            }
-            _ => {
-                release(pool);
-                None
-            }
-        }
+    }
+
+    fn of(&self, pool: Pool, number: usize) -> Option<WaitingThread> {
+        let pid = ProcessId(pool.control().loader.waiting.load(Ordering::Acquire));
+        let mappings = maps::of_process(pid).ok().filter(|_| pid != this_process())?;
+        let (layout, memfd) = MemoryLayout::find(&mappings)?;
+        let is_of_this_trace = self.shared.memfd().is_ok_and(|own| own == memfd);
+        let memory = ProcessDir::of(pid).writable_memory().ok().filter(|_| is_of_this_trace)?;
+        Some(WaitingThread { shared: self.shared.clone(), pool, number, orders: layout.orders(), memory, pid })
     }
 }
 
@@ -93,20 +101,21 @@ impl WaitingThread {
 
     /// The program that the process runs.
     pub(crate) fn program(&self) -> ProgramId {
-        ProgramId(self.shared.pool().control().loader.program.load(Ordering::Relaxed))
+        ProgramId(self.pool.control().loader.program.load(Ordering::Relaxed))
     }
 }
 
 impl Drop for WaitingThread {
     fn drop(&mut self) {
-        release(self.shared.pool());
+        release(self.pool, self.number);
     }
 }
 
-fn release(pool: Pool) {
+/// The number is the recorder's own: what the target says of it may be another's.
+fn release(pool: Pool, number: usize) {
     let (call, order) = (&pool.control().loader, &pool.orders().loader);
     order.process.store(0, Ordering::Relaxed);
-    order.releases.fetch_add(1, Ordering::Release);
+    order.releases[number].fetch_add(1, Ordering::Release);
     call.waiting.store(0, Ordering::Release);
     // The next one in line sleeps on this word.
     futex::wake(&call.waiting);
@@ -128,8 +137,7 @@ impl Remote for WaitingThread {
     }
 
     fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64> {
-        let pool = self.shared.pool();
-        let (call, order) = (&pool.control().loader, &pool.orders().loader);
+        let (call, order) = (&self.pool.control().loader, &self.pool.orders().loader);
         order.call[0].store(number as u64, Ordering::Relaxed);
         for (word, argument) in order.call[1..].iter().zip(arguments) {
             word.store(argument, Ordering::Relaxed);

@@ -54,7 +54,7 @@ pub fn hostile_rings(bytes: &[u8], folder: &Path) {
     let mut numbers = FunctionNumbers::default();
     numbers.add(module.id, 0, module.functions.len());
     let clock = Clock::in_nanoseconds(0);
-    let mut drain = Drain::new(pool, clock, Arc::new(RwLock::new(numbers)), shape);
+    let mut drain = Drain::new(shared.rings.clone(), clock, Arc::new(RwLock::new(numbers)), shape);
     if detail == DetailMode::Windows {
         let triggers = ["crash", "signal", "symbol=qsort", "slow=close>1us"].map(|it| it.parse().expect("a trigger"));
         let list = TriggerList::new(triggers.into(), Roll::Events(30), Roll::Events(9));

@@ -62,6 +62,11 @@ impl CodeMemory {
         path_of(&self.file)
     }
 
+    /// The file, open to read, for a process that cannot open it.
+    pub(crate) fn open_to_read(&self) -> io::Result<File> {
+        File::open(self.path())
+    }
+
     /// Sets a whole number of pages aside, and gives their offset in the file.
     pub(crate) fn reserve(&self, bytes: u64) -> Option<u64> {
         self.parts.lock().expect("nobody panics with the lock").take(bytes.next_multiple_of(4096))

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use ada_process::maps;
 use ada_process::procfs::ProcessDir;
-use ada_ring::DropReason;
 use ada_ring::counters::PASSED;
+use ada_ring::{DropReason, Pool};
 
 use crate::install::arena_list;
 use crate::install::memory_layout::MemoryLayout;
@@ -46,29 +46,33 @@ impl Heartbeat {
     /// Nothing is read any more.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
-        self.shared.pool().control().recorder_gone.store(1, Ordering::SeqCst);
+        self.shared.rings.pools().for_each(|pool| pool.control().recorder_gone.store(1, Ordering::SeqCst));
     }
 }
 
 /// `passed` is how many calls have passed that are counted already.
 fn beat(shared: &SharedMemory, is_over: &AtomicBool, passed: &mut u64) {
-    let pool = shared.pool();
-    let control = pool.control();
-    pool.orders().heartbeats.fetch_add(1, Ordering::Relaxed);
-    if control.recorder_gone.swap(0, Ordering::SeqCst) == 0 {
+    shared.pool().orders().heartbeats.fetch_add(1, Ordering::Relaxed);
+    let taken_for_gone: Vec<Pool> =
+        shared.rings.pools().filter(|pool| pool.control().recorder_gone.swap(0, Ordering::SeqCst) != 0).collect();
+    if taken_for_gone.is_empty() {
         return;
     }
     if is_over.load(Ordering::SeqCst) {
         // `end` has just set it.
-        control.recorder_gone.store(1, Ordering::SeqCst);
+        taken_for_gone.iter().for_each(|pool| pool.control().recorder_gone.store(1, Ordering::SeqCst));
         return;
     }
     record_what_passes(shared);
-    let is_owned = |block: &usize| control.counter_owners[*block].load(Ordering::Acquire) != 0;
-    let counted: u64 =
-        (1..pool.most_blocks()).filter(is_owned).map(|it| pool.counter(it, PASSED).load(Ordering::Relaxed)).sum();
-    control.count_drop(DropReason::RecorderGone, counted.saturating_sub(*passed));
+    let counted = shared.rings.sum(passed_calls);
+    shared.pool().control().count_drop(DropReason::RecorderGone, counted.saturating_sub(*passed));
     *passed = counted.max(*passed);
+}
+
+fn passed_calls(pool: Pool) -> u64 {
+    let is_owned = |block: &usize| pool.control().counter_owners[*block].load(Ordering::Acquire) != 0;
+    let counted = (1..pool.most_blocks()).filter(is_owned).map(|it| pool.counter(it, PASSED).load(Ordering::Relaxed));
+    counted.fold(0, u64::saturating_add)
 }
 
 /// Has calls recorded again that pass because the recorder was taken for gone.

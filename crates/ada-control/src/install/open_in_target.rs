@@ -2,12 +2,15 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 
 use ada_event::{ProcessId, RuntimeAddr};
 use ada_process::procfs::ProcessDir;
-use ada_process::{Remote, SystemCall};
+use ada_process::{Remote, SystemCall, hand_over};
 
 use crate::error::ControlError;
+use crate::install::code_memory::path_of;
+use crate::install::rings::UserRings;
 use crate::install::shared_memory::SharedMemory;
 
 /// A file of the shared memory that a target can map parts of.
@@ -29,14 +32,23 @@ pub(crate) struct MappedPart {
 }
 
 impl OpenInTarget {
-    /// The rings.
-    pub(crate) fn rings(remote: &dyn Remote, shared: &SharedMemory) -> Result<Self, ControlError> {
-        open(remote, &shared.rings_path(), libc::O_RDWR).map(Self::Descriptor)
+    /// A user's rings, for a process of that user's.
+    pub(crate) fn rings(remote: &dyn Remote, pid: ProcessId, rings: &UserRings) -> Result<Self, ControlError> {
+        let given = |_| hand_over(remote, pid, rings.file()).map_err(injected("giving it the rings"));
+        open(remote, &path_of(rings.file()), libc::O_RDWR).or_else(given).map(Self::Descriptor)
     }
 
     /// The code and the orders.
     pub(crate) fn code(remote: &dyn Remote, shared: &SharedMemory) -> Result<Self, ControlError> {
         open(remote, &shared.code.path(), libc::O_RDONLY).map(Self::Descriptor)
+    }
+
+    /// The same for a process that may not be able to open them: another user's, or one with another root.
+    pub(crate) fn code_given(remote: &dyn Remote, pid: ProcessId, shared: &SharedMemory) -> Result<Self, ControlError> {
+        Self::code(remote, shared).or_else(|_| {
+            let given = shared.code.open_to_read().and_then(|file| hand_over(remote, pid, &file));
+            given.map(Self::Descriptor).map_err(injected("giving it the code"))
+        })
     }
 
     /// An empty memfd that the target makes itself: it may not be allowed to open what is ada's. `name` is the address of its name.
@@ -64,6 +76,15 @@ impl OpenInTarget {
             Self::Descriptor(_) => map_all_and(remote, &parts.iter().map(|part| (self, part)).collect::<Vec<_>>(), &[]),
             Self::Orders(orders) => parts.iter().try_for_each(|part| map_once_more(remote, *orders, part)),
         }
+    }
+
+    /// Maps a part of a file that is written to, in place of what is there.
+    pub(crate) fn map_over(&self, remote: &dyn Remote, address: RuntimeAddr, part: &Range<u64>) -> io::Result<()> {
+        let Self::Descriptor(descriptor) = self else { return Err(io::Error::from(io::ErrorKind::Unsupported)) };
+        let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+        let flags = (libc::MAP_SHARED | libc::MAP_FIXED) as u64;
+        let length = part.end - part.start;
+        remote.system_call(libc::SYS_mmap, [address.0, length, protection, flags, *descriptor, part.start]).map(drop)
     }
 
     fn call(&self, part: &MappedPart) -> io::Result<SystemCall> {

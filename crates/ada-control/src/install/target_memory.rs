@@ -62,7 +62,8 @@ impl TargetMemory {
         lasting: &LastingMemory,
     ) -> Result<Self, ControlError> {
         let Program { id, loader, max_depth, stubs, warm_chunks } = *program;
-        let parts = shared.first_parts();
+        // Those of all users have the same layout.
+        let parts = shared.rings.first_of_users().first_parts();
         let layout = map_first(remote, rings, parts[0].end)?;
         let pool = layout.pool;
         let private_at = layout.private().start;

@@ -126,7 +126,10 @@ impl Workshop {
         progress: &dyn Progress,
     ) -> Result<PreparedProgram, ControlError> {
         let filters = InheritedFilters::of(&gate.tracee)?;
-        let (rings, code) = (OpenInTarget::rings(gate, &self.shared)?, OpenInTarget::code(gate, &self.shared)?);
+        let pid = gate.tracee.pid();
+        let rings = self.shared.rings.of_process(pid).doing("making rings for its user")?;
+        let rings = OpenInTarget::rings(gate, pid, rings)?;
+        let code = OpenInTarget::code_given(gate, pid, &self.shared)?;
         let id = self.next_program();
         let program = Program {
             id,
@@ -135,7 +138,7 @@ impl Workshop {
             stubs: StubOptions { owner_by_word: gate.has_thread_pointer()?, detail: shape(options) },
             warm_chunks: if id.0 == 0 { WARM_CHUNKS } else { 0 },
         };
-        let mappings = || maps::of_process(gate.tracee.pid()).doing("reading the program's mappings");
+        let mappings = || maps::of_process(pid).doing("reading the program's mappings");
         let lasting = LastingMemory::at_start(&mappings()?);
         let memory = TargetMemory::set_up(gate, &rings, &code, &self.shared, &program, &lasting)?;
         rings.close(gate)?;

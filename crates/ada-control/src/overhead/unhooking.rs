@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use ada_event::{FunctionId, ProcessId, RuntimeAddr};
 use ada_process::procfs::ProcessDir;
+use ada_ring::Pool;
 use ada_ring::code_edits::LINE;
 
 use crate::arch::code_stores::are_whole_in_lines;
@@ -62,8 +63,9 @@ impl Unhooking {
         let wanted: Vec<FunctionId> = functions.iter().copied().filter(|known| !self.kept.contains(known)).collect();
         let changes = changes(programs, processes, &wanted, has_scheduler);
         self.kept.extend(wanted.iter().filter(|wanted| changes.iter().all(|change| change.function != **wanted)));
-        let pool = programs.switches.pool();
-        let (edits, made) = (&pool.orders().code_edits, &pool.control().edits_made);
+        let rings = programs.switches.rings();
+        let pool = rings.first();
+        let edits = &pool.orders().code_edits;
         let ordered = Instant::now();
         let until = programs.switches.ticks_in(GOOD_FOR);
         let given: Vec<(FunctionId, usize)> = changes
@@ -73,7 +75,10 @@ impl Unhooking {
                 change.is_start.then_some((change.function, number))
             })
             .collect();
-        let is_done = |number: usize| made.done.get(number).is_some_and(|times| times.load(Ordering::Relaxed) > 0);
+        let is_done = |number: usize| {
+            let made = |pool: Pool| Some(pool.control().edits_made.done.get(number)?.load(Ordering::Relaxed));
+            rings.pools().any(|pool| made(pool).is_some_and(|times| times > 0))
+        };
         let wait = |longest: Duration| {
             while ordered.elapsed() < longest && !given.iter().all(|(_, number)| is_done(*number)) {
                 std::thread::sleep(STEP);

@@ -31,7 +31,6 @@ pub(crate) fn run_drain(
     // A round over very many threads takes long; the pause grows with it.
     const REST: u32 = 4;
     const LONGEST_REST: Duration = Duration::from_millis(20);
-    let pool = drain.pool();
     let mut living = LiveProcesses::default();
     living.watch(first);
     let mut seen_exhausted = 0;
@@ -81,7 +80,7 @@ pub(crate) fn run_drain(
                 drain.fail(error);
             }
         }
-        let exhausted = pool.control().exhausted.load(Ordering::Relaxed);
+        let exhausted = drain.rings().exhausted();
         if exhausted != seen_exhausted {
             // Somebody may be waiting for the chunk of a thread that has ended since.
             seen_exhausted = exhausted;

@@ -155,7 +155,7 @@ impl Finish<'_> {
             let tally = drain.tally();
             let tally = tally.lock().expect("nobody panics with the lock");
             let numbers = numbers.read().expect("nobody panics with the lock");
-            let agent_ns = AgentTime::new(drain.pool(), drain.clock()).so_far();
+            let agent_ns = AgentTime::new(drain.rings().clone(), drain.clock()).so_far();
             advise(&tally, cost, (cpu, agent_ns), execs.time, USUAL_BUDGET, &numbers, &hooked)
         });
         let has_failed = failure.is_some();

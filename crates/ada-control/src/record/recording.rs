@@ -139,10 +139,11 @@ fn new_drain(
     workshop: &Workshop,
     options: &TraceOptions,
 ) -> Drain {
-    let (pool, clock) = (workshop.shared.pool(), known_clock::finish(calibration));
+    let (rings, clock) = (workshop.shared.rings.clone(), known_clock::finish(calibration));
+    let pool = rings.first();
     programs.switches.start(clock);
     let attached_at = programs.lock().note_clock(pid, &clock);
-    let mut drain = Drain::new(pool, clock, programs.numbers.clone(), shape(options).unwrap_or_default());
+    let mut drain = Drain::new(rings, clock, programs.numbers.clone(), shape(options).unwrap_or_default());
     if options.detail == DetailMode::Windows {
         drain.watch_for(Watch::new(triggers.clone(), pool, clock, pid).attached_at(attached_at));
     }

@@ -22,6 +22,7 @@ use crate::live::{Handler, LiveServer};
 use crate::options::TraceOptions;
 use crate::overhead::{AgentTime, Calibrated, Governed, Governor, watch_cpu};
 use crate::tracked::Programs;
+use crate::users::OwnRings;
 
 /// What they work with.
 pub(super) struct RecordingThreads<'a> {
@@ -61,8 +62,8 @@ impl RecordingThreads<'_> {
         wait: impl FnOnce() -> Result<Ending, ControlError>,
     ) -> Recorded {
         let Self { pid, programs, workshop, options, hook_cost, status, snapshot_requests, live, handlers } = *self;
-        let (pool, tally, clock) = (drain.pool(), drain.tally(), drain.clock());
-        let follower = ExecFollower::new(programs, workshop, options, pool);
+        let (rings, tally, clock) = (drain.rings().clone(), drain.tally(), drain.clock());
+        let follower = ExecFollower::new(programs, workshop, options, &rings);
         thread::scope(|scope| {
             let drained = scope.spawn(|| {
                 let _end = EndWithPanic;
@@ -74,7 +75,8 @@ impl RecordingThreads<'_> {
                 serve_loader(programs, workshop, options);
             });
             let seen_cpu = scope.spawn(|| watch_cpu(programs, &tally));
-            scope.spawn(|| programs.listen_for_processes());
+            let own_rings = OwnRings { programs, shared: &workshop.shared };
+            scope.spawn(move || programs.listen_for_processes(|pid| own_rings.give(pid)));
             if let Some(schedule) = schedule {
                 scope.spawn(move || schedule.run(clock, programs));
             }
@@ -88,7 +90,7 @@ impl RecordingThreads<'_> {
                 let governor = Governor::new(
                     programs,
                     tally.clone(),
-                    AgentTime::new(pool, clock),
+                    AgentTime::new(rings.clone(), clock),
                     cost,
                     max_overhead,
                     options.exact_counts,

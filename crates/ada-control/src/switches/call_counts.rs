@@ -8,6 +8,8 @@ use ada_process::process_exists;
 use ada_ring::counters::FIRST;
 use ada_ring::{DropReason, Pool};
 
+use crate::install::rings::Rings;
+
 /// A count of each process that has one.
 pub(super) type ByProcess = BTreeMap<ProcessId, u64>;
 
@@ -29,36 +31,41 @@ pub(super) struct Sums<'a> {
 
 impl CallCounts {
     /// What each slot below `slots` has counted so far. Blocks of ended processes become free.
-    pub(super) fn sums(&mut self, pool: &Pool, slots: usize) -> Sums<'_> {
+    pub(super) fn sums(&mut self, rings: &Rings, slots: usize) -> Sums<'_> {
         let mut running: BTreeMap<ProcessId, Vec<u64>> = BTreeMap::new();
         self.ended_in_all.resize(slots.max(self.ended_in_all.len()), 0);
-        for block in 1..pool.most_blocks() {
-            let owner = &pool.control().counter_owners[block];
-            let process = ProcessId(owner.load(Ordering::Acquire));
-            if process == ProcessId(0) {
-                continue;
-            }
-            // Checked before reading: a process that has ended has counted all its calls.
-            if process_exists(process) {
-                let sums = running.entry(process).or_insert_with(|| vec![0; slots]);
-                for (slot, sum) in sums.iter_mut().enumerate().skip(FIRST) {
-                    *sum = sum.wrapping_add(pool.counter(block, slot).load(Ordering::Relaxed));
-                }
-                continue;
-            }
-            let sums = self.ended.entry(process).or_default();
-            for slot in FIRST..slots {
-                let count = pool.counter(block, slot).swap(0, Ordering::Relaxed);
-                if count > 0 {
-                    // The target counts, and may say anything.
-                    let sum = sums.entry(slot).or_default();
-                    *sum = sum.wrapping_add(count);
-                    self.ended_in_all[slot] = self.ended_in_all[slot].wrapping_add(count);
-                }
-            }
-            owner.store(0, Ordering::Release);
+        for pool in rings.pools() {
+            (1..pool.most_blocks()).for_each(|block| self.add(&pool, block, slots, &mut running));
         }
         Sums { running, ended: self }
+    }
+
+    /// Adds what a block has counted.
+    fn add(&mut self, pool: &Pool, block: usize, slots: usize, running: &mut BTreeMap<ProcessId, Vec<u64>>) {
+        let owner = &pool.control().counter_owners[block];
+        let process = ProcessId(owner.load(Ordering::Acquire));
+        if process == ProcessId(0) {
+            return;
+        }
+        // Checked before reading: a process that has ended has counted all its calls.
+        if process_exists(process) {
+            let sums = running.entry(process).or_insert_with(|| vec![0; slots]);
+            for (slot, sum) in sums.iter_mut().enumerate().skip(FIRST) {
+                *sum = sum.wrapping_add(pool.counter(block, slot).load(Ordering::Relaxed));
+            }
+            return;
+        }
+        let sums = self.ended.entry(process).or_default();
+        for slot in FIRST..slots {
+            let count = pool.counter(block, slot).swap(0, Ordering::Relaxed);
+            if count > 0 {
+                // The target counts, and may say anything.
+                let sum = sums.entry(slot).or_default();
+                *sum = sum.wrapping_add(count);
+                self.ended_in_all[slot] = self.ended_in_all[slot].wrapping_add(count);
+            }
+        }
+        owner.store(0, Ordering::Release);
     }
 }
 
@@ -84,10 +91,9 @@ impl Sums<'_> {
 }
 
 /// Whether every call was counted: each thread had counters of its own.
-pub(super) fn are_exact(pool: &Pool) -> bool {
-    let control = pool.control();
-    control.counter_sharers.load(Ordering::Relaxed) == 0
-        && control.drops[DropReason::StatesExhausted as usize].load(Ordering::Relaxed) == 0
+pub(super) fn are_exact(rings: &Rings) -> bool {
+    rings.sum(|pool| pool.control().counter_sharers.load(Ordering::Relaxed)) == 0
+        && rings.drops(DropReason::StatesExhausted) == 0
 }
 
 #[cfg(test)]
@@ -112,7 +118,7 @@ mod tests {
             pool.counter(block, slot).store(calls, Ordering::Relaxed);
         }
         for _ in 0..2 {
-            let sums = counts.sums(&pool, FIRST + 2);
+            let sums = counts.sums(&shared.rings, FIRST + 2);
             assert_eq!((sums.of(own, FIRST), sums.of(ENDED, FIRST), sums.of(ENDED, other)), (3, 4, 8));
             assert_eq!((sums.of_all(FIRST), sums.of_all(other), sums.of_all(other + 1)), (7, 8, 0));
             assert_eq!(sums.of_slot(other), ByProcess::from([(ENDED, 8)]), "whoever has counted nothing is not named");
@@ -130,7 +136,7 @@ mod tests {
             pool.counter(block, FIRST).store(u64::MAX, Ordering::Relaxed);
         }
         let mut counts = CallCounts::default();
-        let sums = counts.sums(&pool, FIRST + 1);
+        let sums = counts.sums(&shared.rings, FIRST + 1);
         // Four times -1.
         assert_eq!((sums.of(this_process(), FIRST), sums.of_all(FIRST)), (u64::MAX - 1, u64::MAX - 3));
     }

@@ -8,9 +8,9 @@ use ada_event::{FunctionId, ProcessId, TraceNanos};
 use ada_format::atf;
 use ada_process::arch::time_stamp;
 use ada_process::{Clock, MemfdId};
-use ada_ring::Pool;
 use ada_ring::counters::{FIRST, SLOTS, UNWANTED, WITHOUT_VALUES, switch_word};
 
+use crate::install::rings::Rings;
 use crate::install::shared_memory::SharedMemory;
 use crate::switches::SwitchMode;
 use crate::switches::call_counts::{ByProcess, CallCounts, are_exact};
@@ -84,8 +84,8 @@ impl Switchboard {
     }
 
     /// The memory that the program's threads share with the recorder.
-    pub(crate) fn pool(&self) -> Pool {
-        self.shared.pool()
+    pub(crate) fn rings(&self) -> &Rings {
+        &self.shared.rings
     }
 
     /// Identifies the processes that have that memory.
@@ -110,8 +110,8 @@ impl Switchboard {
             slots.get(&function).copied().unwrap_or(UNWANTED)
         };
         let mut switched = Switched::default();
-        let pool = self.shared.pool();
-        let before = counts.sums(&pool, FIRST + slots.len());
+        let rings = &self.shared.rings;
+        let before = counts.sums(rings, FIRST + slots.len());
         let mut ended = Vec::new();
         for &function in functions {
             let known = open.get(&function).map_or(SwitchMode::Full, |interval| interval.mode);
@@ -141,7 +141,7 @@ impl Switchboard {
                 open.insert(function, Interval { function, mode, why, from: now, to: None, at_start, at_end });
             }
         }
-        let after = counts.sums(&pool, FIRST + slots.len());
+        let after = counts.sums(rings, FIRST + slots.len());
         for mut interval in ended {
             interval.at_end = after.of_slot(slot_of(slots, interval.function));
             closed.push(interval);
@@ -166,8 +166,8 @@ impl Switchboard {
             return Vec::new();
         }
         let State { slots, open, closed, counts, .. } = &mut *state;
-        let sums = counts.sums(&self.shared.pool(), FIRST + slots.len());
-        let is_exact = are_exact(&self.shared.pool());
+        let sums = counts.sums(&self.shared.rings, FIRST + slots.len());
+        let is_exact = are_exact(&self.shared.rings);
         let mut by_function: BTreeMap<FunctionId, Vec<&Interval>> = BTreeMap::new();
         for interval in closed.iter().chain(open.values()).filter(|interval| is_its(interval)) {
             by_function.entry(interval.function).or_default().push(interval);
@@ -254,14 +254,14 @@ impl Switchboard {
     pub(crate) fn counts(&self) -> HashMap<FunctionId, u64> {
         let mut state = self.state.lock().expect("nobody panics with the lock");
         let State { slots, counts, .. } = &mut *state;
-        let sums = counts.sums(&self.shared.pool(), FIRST + slots.len());
+        let sums = counts.sums(&self.shared.rings, FIRST + slots.len());
         slots.iter().map(|(&function, &slot)| (function, sums.of_all(slot))).collect()
     }
 
     /// All functions that were switched, those with most counted calls first.
     pub(crate) fn summary(&self, name_of: impl Fn(FunctionId) -> String) -> Vec<SwitchedFunction> {
         let counts = self.counts();
-        let is_exact = are_exact(&self.shared.pool());
+        let is_exact = are_exact(&self.shared.rings);
         let state = self.state.lock().expect("nobody panics with the lock");
         let mut functions: BTreeMap<FunctionId, (bool, bool)> = BTreeMap::new();
         let intervals = state.closed.iter().chain(state.open.values());

@@ -2,6 +2,7 @@
 
 mod exec_times;
 mod hooked_programs;
+mod in_charge;
 mod module_list;
 mod process_facts;
 mod programs;

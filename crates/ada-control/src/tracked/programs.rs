@@ -9,9 +9,11 @@ use std::time::Duration;
 use ada_event::{FunctionId, ProcessId};
 use ada_process::procfs::ProcessDir;
 use ada_process::{Child, LiveProcesses, MemfdId, Pidfd, ProcConnector};
+use ada_ring::Pool;
 
 use super::exec_times::ExecTimes;
 use super::hooked_programs::HookedPrograms;
+use super::in_charge::InCharge;
 use super::process_facts::ProcessFacts;
 use super::recording_phase::RecordingPhase;
 use crate::install::function_numbers::SharedNumbers;
@@ -32,6 +34,7 @@ pub(crate) struct Programs {
     /// Processes that were followed into other programs, with their pidfds.
     pub(crate) followed: Mutex<Vec<(ProcessId, Pidfd)>>,
     pub(crate) exec_times: ExecTimes,
+    pub(crate) in_charge: InCharge,
     /// Bytes that were written about when threads ran.
     pub(crate) schedule_bytes: AtomicU64,
     /// The kernel's process events, where ada may listen to them.
@@ -42,7 +45,8 @@ impl Programs {
     /// Functions that were seen to handle signals. They are recorded whatever it costs: see [`ada_ring::handler_functions`].
     pub(crate) fn handlers(&self) -> HashSet<FunctionId> {
         let numbers = self.numbers.read().expect("nobody panics with the lock");
-        self.switches.pool().control().handlers.iter().map(|number| numbers.get(number)).collect()
+        let of_pool = |pool: Pool| pool.control().handlers.iter().collect::<Vec<_>>();
+        self.switches.rings().pools().flat_map(of_pool).map(|number| numbers.get(number)).collect()
     }
 
     pub(crate) fn new(shared: Arc<SharedMemory>, proc_connector: io::Result<ProcConnector>) -> Self {
@@ -61,6 +65,7 @@ impl Programs {
             execs_under_way: AtomicUsize::new(0),
             followed: Mutex::default(),
             exec_times: ExecTimes::default(),
+            in_charge: InCharge::default(),
             schedule_bytes: AtomicU64::new(0),
             proc_connector: proc_connector.ok(),
         }
@@ -74,10 +79,11 @@ impl Programs {
         (self.hooked.into_inner().expect("nobody panics with the lock"), self.proc_connector)
     }
 
-    /// Listens to process events until the recording ends.
-    pub(crate) fn listen_for_processes(&self) {
+    /// Listens to process events until the recording ends. `has_changed_user` is called with each process that has.
+    pub(crate) fn listen_for_processes(&self, has_changed_user: impl Fn(ProcessId)) {
         while let Some(connector) = self.proc_connector.as_ref().filter(|_| !self.phase.has_ended()) {
             connector.receive(Duration::from_millis(50));
+            connector.take_changed_users().into_iter().for_each(&has_changed_user);
             // Each thread that the program makes or ends is an event too: to wake up for each would take a processor from it.
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use ada_event::ProcessId;
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter, sock_fprog};
 
-use super::process_event::{ACKNOWLEDGED, EXEC, EXIT, FORK, HEADERS, at_field};
+use super::process_event::{ACKNOWLEDGED, EXEC, EXIT, FORK, HEADERS, USER, at_field};
 
 const ALL: u32 = u32::MAX;
 
@@ -17,10 +17,11 @@ pub(super) fn attach(socket: impl AsFd, first: ProcessId) -> io::Result<()> {
     // The numbers are those of instructions ahead.
     let mut instructions = [
         load(HEADERS),
-        jump_if(FORK, 4, 0),
-        jump_if(EXIT, 5, 0),
-        jump_if(ACKNOWLEDGED, 6, 0),
-        jump_if(EXEC, 5, 0),
+        jump_if(FORK, 5, 0),
+        jump_if(EXIT, 6, 0),
+        jump_if(ACKNOWLEDGED, 7, 0),
+        jump_if(EXEC, 6, 0),
+        jump_if(USER, 5, 0),
         accept(0),
         load(at_field(3)),
         jump_if(first.0, 3, 2),
@@ -75,8 +76,10 @@ mod tests {
             (EXIT, &[6, FIRST, 0, 17], false),
             (EXIT, &[10, 9, 0, 17], true),
             (EXIT, &[9, 9, 0, 17], true),
-            // A change of user, of a name.
-            (4, &[9, 9, 1, 1], false),
+            (USER, &[9, 9, 1, 1], true),
+            (USER, &[FIRST, FIRST, 1, 1], true),
+            // Of a group, of a name.
+            (0x40, &[9, 9, 1, 1], false),
             (0x200, &[9, 9, 1, 1], false),
         ] {
             let sent = message(what, fields);

@@ -91,6 +91,11 @@ impl ProcConnector {
         self.tree().take_new_children()
     }
 
+    /// The processes that have become another user's since the last call.
+    pub fn take_changed_users(&self) -> Vec<ProcessId> {
+        self.tree().take_changed_users()
+    }
+
     /// Whether a process runs a program that is not traced, or has not been hooked yet.
     pub fn runs_untraced_program(&self, pid: ProcessId) -> bool {
         self.tree().runs_untraced_program(pid)

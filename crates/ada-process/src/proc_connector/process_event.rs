@@ -17,6 +17,10 @@ pub(super) enum ProcessEvent {
     Exec {
         process: ProcessId,
     },
+    /// A thread has become another user's.
+    UserChanged {
+        process: ProcessId,
+    },
     /// A thread has ended, perhaps the last one.
     ThreadExited {
         process: ProcessId,
@@ -34,6 +38,7 @@ const EVENT_HEADER: usize = 16;
 pub(super) const ACKNOWLEDGED: u32 = 0;
 pub(super) const FORK: u32 = 1;
 pub(super) const EXEC: u32 = 2;
+pub(super) const USER: u32 = 4;
 pub(super) const EXIT: u32 = 0x8000_0000;
 
 /// Where a message has a field of its event.
@@ -53,6 +58,7 @@ impl ProcessEvent {
             FORK if field(2)? == field(3)? => Self::Forked { parent: process(1)?, child: process(3)? },
             FORK => Self::ThreadStarted { process: process(3)? },
             EXEC => Self::Exec { process: process(1)? },
+            USER => Self::UserChanged { process: process(1)? },
             EXIT => Self::ThreadExited { process: process(1)?, status: field(2)? as i32 },
             _ => Self::Other,
         })
@@ -83,12 +89,16 @@ pub(super) mod tests {
             Some(ProcessEvent::ThreadStarted { process: ProcessId(4) })
         );
         assert_eq!(ProcessEvent::parse(&message(EXEC, &[5, 4])), Some(ProcessEvent::Exec { process: ProcessId(4) }));
+        assert_eq!(
+            ProcessEvent::parse(&message(USER, &[5, 4, 33, 33])),
+            Some(ProcessEvent::UserChanged { process: ProcessId(4) })
+        );
         let exit = message(EXIT, &[5, 4, 0x0700, 17, 1, 1]);
         assert_eq!(
             ProcessEvent::parse(&exit),
             Some(ProcessEvent::ThreadExited { process: ProcessId(4), status: 0x0700 })
         );
-        assert_eq!(ProcessEvent::parse(&message(4, &[1, 2, 3])), Some(ProcessEvent::Other));
+        assert_eq!(ProcessEvent::parse(&message(0x40, &[1, 2, 3])), Some(ProcessEvent::Other));
         for length in 0..HEADERS + EVENT_HEADER + 8 {
             assert_eq!(ProcessEvent::parse(&exit[..length.min(exit.len())]), None, "{length}");
         }

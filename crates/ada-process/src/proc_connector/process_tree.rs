@@ -12,6 +12,8 @@ pub(super) struct ProcessTree {
     processes: HashMap<ProcessId, Process>,
     /// Those that nobody has asked for yet.
     new: Vec<Child>,
+    /// Those that have become another user's, and nobody has asked for yet.
+    changed_users: Vec<ProcessId>,
 }
 
 #[derive(Default)]
@@ -40,7 +42,7 @@ const MANY: u32 = u32::MAX / 2;
 impl ProcessTree {
     pub(super) fn new(first: ProcessId) -> Self {
         let first = (first, Process { threads: MANY, ..Process::default() });
-        Self { processes: HashMap::from([first]), new: Vec::new() }
+        Self { processes: HashMap::from([first]), new: Vec::new(), changed_users: Vec::new() }
     }
 
     pub(super) fn take(&mut self, event: ProcessEvent) {
@@ -57,6 +59,12 @@ impl ProcessTree {
             }
             ProcessEvent::ThreadStarted { process } => self.change(process, |it| it.threads += 1),
             ProcessEvent::Exec { process } => self.change(process, |it| it.programs += 1),
+            ProcessEvent::UserChanged { process } => {
+                // Each of its threads says so.
+                if self.knows(process) && !self.changed_users.contains(&process) {
+                    self.changed_users.push(process);
+                }
+            }
             ProcessEvent::ThreadExited { process, status } => self.change(process, |it| {
                 it.threads = it.threads.saturating_sub(1);
                 it.status = Some(status);
@@ -78,6 +86,10 @@ impl ProcessTree {
 
     pub(super) fn take_new_children(&mut self) -> Vec<Child> {
         std::mem::take(&mut self.new)
+    }
+
+    pub(super) fn take_changed_users(&mut self) -> Vec<ProcessId> {
+        std::mem::take(&mut self.changed_users)
     }
 
     pub(super) fn knows(&self, pid: ProcessId) -> bool {
@@ -120,6 +132,16 @@ mod tests {
         tree.take(ProcessEvent::ThreadExited { process: TWO, status: 9 });
         assert_eq!((tree.runs(TWO), tree.end_of(TWO)), (false, Some(End::Killed(9))));
         assert_eq!(tree.take_new_children(), [Child { pid: TWO, parent: ONE }]);
+    }
+
+    #[test]
+    fn a_process_that_becomes_another_users_is_told_of_once() {
+        let mut tree = ProcessTree::new(ONE);
+        for process in [ONE, ONE, TWO] {
+            tree.take(ProcessEvent::UserChanged { process });
+        }
+        assert_eq!(tree.take_changed_users(), [ONE], "nobody knows the other");
+        assert!(tree.take_changed_users().is_empty());
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Status {
     }
 
     /// Whether it has this user's id, real, effective, saved or for files.
-    pub(crate) fn has_user(&self, user: u32) -> bool {
+    pub fn has_user(&self, user: u32) -> bool {
         self.field("Uid").split_ascii_whitespace().any(|id| id.parse() == Ok(user))
     }
 

@@ -97,6 +97,16 @@ impl Halted {
         &self.threads
     }
 
+    /// Has each thread that is in some code run on until it has left it, instruction by instruction, for so many at most. One that is
+    /// about to make a system call or to handle a signal stays where it is. False where one is still within.
+    pub fn step_out(&mut self, is_within: impl Fn(RuntimeAddr) -> bool, most: u32) -> io::Result<bool> {
+        let mut is_out = true;
+        for thread in &mut self.threads {
+            is_out &= thread.step_out(&self.memory, &is_within, most)?;
+        }
+        Ok(is_out)
+    }
+
     /// Resumes all threads. Gives an upper bound of the time for which they stood still.
     pub fn release(self) -> Duration {
         let since = self.since;
@@ -154,6 +164,33 @@ impl HaltedThread {
     /// The kernel's id of the thread.
     pub fn tid(&self) -> ThreadId {
         self.thread.tid()
+    }
+
+    fn step_out(
+        &mut self,
+        memory: &ProcessMemory,
+        is_within: &impl Fn(RuntimeAddr) -> bool,
+        most: u32,
+    ) -> io::Result<bool> {
+        for _ in 0..most {
+            let registers = self.thread.registers()?;
+            let at = registers.instruction_pointer();
+            if !is_within(at) {
+                return Ok(true);
+            }
+            let mut code = [0; SYSTEM_CALL.len()];
+            let is_call = memory.read(at, &mut code).is_err() || code == SYSTEM_CALL;
+            if is_call || registers.is_in_system_call() || self.signal != 0 {
+                return Ok(false);
+            }
+            self.thread.step(0)?;
+            let status = wait_briefly(self.tid())?.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+            // A signal is delivered when the thread is let go.
+            if status >> 16 != libc::PTRACE_EVENT_STOP && (status >> 8) & 0xff != libc::SIGTRAP {
+                self.signal = (status >> 8) & 0xff;
+            }
+        }
+        Ok(false)
     }
 
     /// The registers of the thread.
@@ -242,6 +279,21 @@ fn leave_running(tid: ThreadId) {
     if let Ok(Some(thread)) = HaltedThread::wait_for(tid) {
         thread.release();
     }
+}
+
+/// The same for one that needs no time for it.
+fn wait_briefly(tid: ThreadId) -> io::Result<Option<i32>> {
+    const SHORT: u32 = 200;
+    for _ in 0..SHORT {
+        let mut status = 0;
+        // SAFETY: `status` lives through the call.
+        let waited = unsafe { libc::waitpid(tid.to_raw(), &raw mut status, libc::__WALL | libc::WNOHANG) };
+        if waited == tid.to_raw() {
+            return Ok(libc::WIFSTOPPED(status).then_some(status));
+        }
+        std::thread::yield_now();
+    }
+    wait(tid)
 }
 
 /// The status of a thread that has come to a halt; `None` for one that has ended.

@@ -68,6 +68,11 @@ impl Registers {
     }
 
     /// What a system call that was just made has returned.
+    /// Whether a system call is under way, which is restarted where it was interrupted.
+    pub(crate) fn is_in_system_call(&self) -> bool {
+        self.0.orig_rax as i64 >= 0
+    }
+
     pub(crate) fn system_call_result(&self) -> u64 {
         self.0.rax
     }

@@ -15,6 +15,7 @@ use super::set_up::is_root;
 use super::target::Target;
 use crate::run::{Started, bounded, command, text};
 use crate::trace::program::Program;
+use crate::trace::tracing::{Tracing, assert_sound};
 
 /// What ada may take: no target that is not hostile has it take a fifth of this.
 const MOST_MEMORY_KIB: u64 = 1 << 20;
@@ -182,4 +183,27 @@ fn a_worker_of_another_user_does_not_change_what_its_master_runs() {
         let traced = bounded(command, b"");
         assert_eq!((traced.status.code(), text(&traced.stdout)), (Some(0), text(&alone.stdout)));
     }
+}
+
+/// Everything that both have recorded is there, and nothing of the one in what the other can read or write.
+#[test]
+fn a_worker_that_gives_up_its_rights_has_rings_of_its_own() {
+    if !is_root() {
+        eprintln!("not tested: only root can become another user");
+        return;
+    }
+    let program = Program::new("own_rings.c").flags(&["-pthread"]);
+    for options in [&[][..], &["--detail", "all"], &["--store", "raw"]] {
+        let traced = Tracing::new(&program).option(options).traced();
+        assert_eq!(text(&traced.output.stdout), "its own rings, 0 of its master's chunks\n", "{options:?}");
+        traced.recorded.assert_no_drops();
+        traced.recorded.assert_nested();
+        for (function, count) in [("master_step", "master"), ("worker_step", "worker"), ("thread_step", "thread")] {
+            traced.recorded.assert_balanced(function, traced.printed(count));
+        }
+        assert_sound(traced.recorded.path());
+    }
+    let scribbling = Tracing::new(&program).argument("scribble").traced();
+    assert_eq!(text(&scribbling.output.stdout), "its own rings, 0 of its master's chunks\n");
+    scribbling.recorded.assert_balanced("master_step", scribbling.printed("master"));
 }

@@ -2,6 +2,7 @@
 
 use super::target::{NOBODY, Target, copy_program};
 use crate::run::{bounded, text};
+use crate::trace::recorded::{RecordedModule, RecordedProcess};
 
 pub(super) fn is_root() -> bool {
     std::fs::read_to_string("/proc/self/status").unwrap().contains("\nUid:\t0\t0\t")
@@ -65,6 +66,27 @@ fn libraries_that_a_process_of_another_user_loads_later_are_hooked() {
     assert_eq!((roots.calls, roots.returns), (6, 6));
     assert_eq!(target.asked("go"), "5\n");
     assert!(!target.has_memory_of_ada(target.id()));
+    drop(target.finish());
+}
+
+/// It is given what it may not open.
+#[test]
+fn programs_that_a_process_of_another_user_runs_are_hooked() {
+    if !is_root() {
+        return;
+    }
+    let mut target = Target::of_nobody("asks_shell.c");
+    let attached = target.attach_until_detached(&[]);
+    for _ in 0..3 {
+        assert_eq!(target.asked("/bin/echo five"), "five\n");
+    }
+    let recorded = attached.detach(&target);
+    let ran_echo = |process: &&RecordedProcess| {
+        let is_echo = |module: &RecordedModule| module.path.ends_with("/echo");
+        process.counts_of(|module, _| is_echo(module)).calls > 0
+    };
+    assert_eq!(recorded.processes.iter().filter(ran_echo).count(), 3);
+    assert_eq!(target.asked("/bin/echo six"), "six\n");
     drop(target.finish());
 }
 
