@@ -1,6 +1,6 @@
 // A master of root and a worker with two threads that has given up its rights, both of which call and count what they call. The
 // worker says whether it still sees anything of its master's in memory that both have mapped; with "scribble", it writes over all of
-// that, and so over what it has recorded itself.
+// that, and so over what it has recorded itself; with "forge", it says that its chunks are its master's.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static int chunks_of(int process, struct part part) {
     return count;
 }
 
-__attribute__((noipa)) static int worker(int process, int scribbles, int said) {
+__attribute__((noipa)) static int worker(int process, const char *deed, int said) {
     struct part before = find_rings();
     pthread_t thread;
     if (pthread_create(&thread, 0, thread_main, 0)) return 4;
@@ -79,7 +79,17 @@ __attribute__((noipa)) static int worker(int process, int scribbles, int said) {
     int length = snprintf(line, sizeof line, "%s rings, %d of its master's chunks\n", kind, seen);
     if (write(said, line, length) != length) return 6;
     fprintf(stderr, "worker=%ld thread=%ld\n", steps, thread_steps);
-    if (scribbles && rings.start) {
+    if (!strcmp(deed, "forge")) {
+        double forged_until = now() + 0.2;
+        while (now() < forged_until) {
+            for (char *chunk = rings.start; chunk < rings.end; chunk += 0x40000) {
+                int *owner = (int *)(chunk + 0x40000 - 1024);
+                if (*owner == getpid()) *owner = process;
+            }
+            for (int call = 0; call < 2000; call++) worker_step(1);
+        }
+    }
+    if (!strcmp(deed, "scribble") && rings.start) {
         for (int round = 0; round < 20; round++) {
             for (char *at = rings.start; at < rings.end; at += 8) *(volatile long *)at = -1;
             struct { long seconds, nanoseconds; } time = {0, 5000000};
@@ -91,12 +101,13 @@ __attribute__((noipa)) static int worker(int process, int scribbles, int said) {
 }
 
 int main(int count, char **arguments) {
-    int said[2], scribbles = count > 1 && !strcmp(arguments[1], "scribble"), process = getpid(), status;
+    int said[2], process = getpid(), status;
+    const char *deed = count > 1 ? arguments[1] : "";
     long steps = 0;
     for (int call = 0; call < 1000; call++) steps += master_step(1) == 4;
     if (pipe(said)) return 2;
     pid_t child = fork();
-    if (child == 0) exit(worker(process, scribbles, said[1]));
+    if (child == 0) exit(worker(process, deed, said[1]));
     close(said[1]);
     // Until the worker has ended, so that it finds something to write over.
     while (waitpid(child, &status, WNOHANG) == 0) {

@@ -108,8 +108,9 @@ mod tests {
         file.write_all(b"before").unwrap();
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let pid = ProcessId(child.id());
-        // It has its own program when it has its own name.
-        while ProcessDir::of(pid).name().as_deref() != Some("sleep") {
+        // It maps nothing more once it sleeps.
+        let sleeps = libc::SYS_clock_nanosleep.to_string();
+        while !std::fs::read_to_string(format!("/proc/{}/syscall", pid.0)).is_ok_and(|it| it.starts_with(&sleeps)) {
             std::thread::yield_now();
         }
         let descriptors = || std::fs::read_dir(format!("/proc/{}/fd", pid.0)).unwrap().count();

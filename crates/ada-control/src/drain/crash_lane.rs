@@ -80,8 +80,13 @@ impl CrashLane {
     /// Takes what has come. Gives how many records are new.
     pub(crate) fn collect(&mut self, rings: &Rings) -> &[CrashRecord] {
         let before = self.records.len();
-        for pool in rings.pools() {
-            pool.control().crashes.drain(|slot| self.records.push(CrashRecord::read(slot)));
+        for (number, pool) in rings.pools().enumerate() {
+            pool.control().crashes.drain(|slot| {
+                let record = CrashRecord::read(slot);
+                if rings.is_word_of(number, record.pid) {
+                    self.records.push(record);
+                }
+            });
         }
         &self.records[before..]
     }

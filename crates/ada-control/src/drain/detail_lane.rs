@@ -305,6 +305,7 @@ impl ThreadChunks<'_> {
                 && header().tid.load(Ordering::Relaxed) == self.tid.0
                 && header().pid.load(Ordering::Relaxed) == self.pid.0
                 && header().lane.load(Ordering::Relaxed) == lane as u32
+                && self.rings.has_rings_of(self.pid, *chunk)
         };
         let mut chunks: Vec<usize> = match self.known {
             Some(known) => known.iter().copied().filter(is_one).collect(),

@@ -36,6 +36,7 @@ impl PendingChunk {
         let ordinal = self.ordinal.checked_add(1)?;
         let is_next = |next: &Self| {
             (next.pid, next.tid, next.program, next.ordinal) == (self.pid, self.tid, self.program, ordinal)
+                && rings.has_rings_of(next.pid, next.chunk)
         };
         rings.chunks().filter_map(|chunk| Self::in_chunk(rings, chunk)).find(is_next)
     }

@@ -55,14 +55,19 @@ impl ThreadProgress {
         batch: &[RawRecord],
         gaps: &mut BatchGaps,
     ) -> bool {
-        if batch.is_empty() {
-            return false;
-        }
         let now = ChunkProgress {
             program: pending.program,
             ordinal: pending.ordinal,
             records: (read.min(RECORDS_END) / RawRecord::SIZE) as u64,
         };
+        if batch.is_empty() {
+            // Nothing more may come where a thread has gone on elsewhere.
+            let is_same = |last: &&mut ChunkProgress| (last.program, last.ordinal) == (now.program, now.ordinal);
+            if let Some(last) = self.chunk.as_mut().filter(is_same) {
+                last.records = now.records;
+            }
+            return false;
+        }
         let last =
             self.chunk.replace(now).filter(|last| last.program == pending.program && last.ordinal <= pending.ordinal);
         if last.is_some_and(|last| last.ordinal == pending.ordinal) {

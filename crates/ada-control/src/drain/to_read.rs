@@ -37,7 +37,8 @@ impl ToRead {
     ) -> Self {
         let mut list = || -> Vec<PendingChunk> {
             let looked_at = rings.chunks().inspect(|chunk| looking_at(*chunk));
-            looked_at.filter_map(|chunk| PendingChunk::in_chunk(rings, chunk)).collect()
+            let pending = looked_at.filter_map(|chunk| PendingChunk::in_chunk(rings, chunk));
+            pending.filter(|pending| rings.is_of(pending.chunk, pending.pid)).collect()
         };
         let mut newest: HashMap<(ProcessId, ThreadId), (ProgramId, u64)> = HashMap::new();
         let mut known = HashSet::new();
@@ -58,7 +59,9 @@ impl ToRead {
         ended.retain(|thread, _| !asked.contains(thread) || is_ended(thread));
         if !ended.is_empty() {
             for (thread, chunk) in rings.chunks().filter_map(|chunk| in_other_lane(rings, chunk)) {
-                ended.entry(thread).and_modify(|chunks| chunks.push(chunk));
+                if rings.has_rings_of(thread.0, chunk) {
+                    ended.entry(thread).and_modify(|chunks| chunks.push(chunk));
+                }
             }
         }
         chunks.retain(|pending| {

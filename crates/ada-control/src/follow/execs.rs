@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use ada_event::{ProcessId, RuntimeAddr, ThreadId};
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::{ExecOutcome, Seized, Tracee};
-use ada_process::{MemfdId, Pidfd, futex, this_process};
+use ada_process::{Pidfd, futex, this_process};
 use ada_ring::control::{ExecCall, ExecCalls, MAX_EXECS};
 use ada_ring::orders::MAX_RINGS;
 use ada_ring::{ExecStage, Pool};
@@ -51,6 +51,16 @@ pub(crate) struct ExecFollower<'a> {
     upkeep: Mutex<Upkeep>,
 }
 
+/// A thread that has asked.
+#[derive(Clone, Copy)]
+struct Asking<'p> {
+    /// The number of the rings in which it has.
+    rings: usize,
+    execs: &'p ExecCalls,
+    call: &'p ExecCall,
+    watched: &'p AtomicBool,
+}
+
 /// What is done now and then, by a thread that has time.
 #[derive(Default)]
 struct Upkeep {
@@ -76,13 +86,7 @@ impl<'a> ExecFollower<'a> {
             let pools: Vec<Pool> = self.rings.pools().collect();
             let asked = pools.iter().map(|pool| &pool.control().execs.asked);
             let asked: Vec<(&AtomicU32, u32)> = asked.map(|word| (word, word.load(Ordering::Acquire))).collect();
-            let is_for_anybody = |(_, call, watched): &(&ExecCalls, &ExecCall, &AtomicBool)| {
-                !watched.load(Ordering::Acquire) && call.advance(ExecStage::Asked, ExecStage::Heard)
-            };
-            let all = pools.iter().map(|pool| &pool.control().execs);
-            let mut all = all.flat_map(|execs| execs.calls.iter().map(move |call| (execs, call))).zip(&self.watched);
-            let found = all.find_map(|((execs, call), watched)| Some((execs, call, watched)).filter(is_for_anybody));
-            let Some((execs, call, watched)) = found else {
+            let Some(asking) = self.find_asking(&pools) else {
                 futex::wait_for_any(&asked, REST);
                 if let Ok(mut upkeep) = self.upkeep.try_lock() {
                     upkeep.abandoned.resize_with(pools.len(), AbandonedCalls::default);
@@ -97,7 +101,7 @@ impl<'a> ExecFollower<'a> {
                 self.idle.fetch_add(1, Ordering::SeqCst);
                 scope.spawn(|| self.run(scope));
             }
-            self.serve(execs, call, watched);
+            self.serve(&asking);
             self.idle.fetch_add(1, Ordering::SeqCst);
             if let Ok(mut upkeep) = self.upkeep.try_lock() {
                 upkeep.retirement.look(self.programs, &self.workshop.shared, &self.workshop.ready);
@@ -105,13 +109,24 @@ impl<'a> ExecFollower<'a> {
         }
     }
 
-    fn serve(&self, execs: &ExecCalls, call: &ExecCall, watched: &AtomicBool) {
-        let (programs, pid) = (self.programs, ProcessId(call.pid.load(Ordering::Relaxed)));
+    /// Hears a thread that has asked, and that nobody watches.
+    fn find_asking<'p>(&'p self, pools: &'p [Pool]) -> Option<Asking<'p>> {
+        let all = pools.iter().enumerate().flat_map(|(rings, pool)| {
+            let execs = &pool.control().execs;
+            execs.calls.iter().map(move |call| (rings, execs, call))
+        });
+        let mut all =
+            all.zip(&self.watched).map(|((rings, execs, call), watched)| Asking { rings, execs, call, watched });
+        all.find(|it| !it.watched.load(Ordering::Acquire) && it.call.advance(ExecStage::Asked, ExecStage::Heard))
+    }
+
+    fn serve(&self, asking: &Asking<'_>) {
+        let (programs, pid) = (self.programs, ProcessId(asking.call.pid.load(Ordering::Relaxed)));
         programs.execs_under_way.fetch_add(1, Ordering::SeqCst);
         let followed = if programs.phase.is_hooking() {
-            self.follow(execs, call, watched, pid)
+            self.follow(asking, pid)
         } else {
-            dismiss(execs, call);
+            asking.dismiss();
             Ok(())
         };
         programs.execs_under_way.fetch_sub(1, Ordering::SeqCst);
@@ -120,22 +135,22 @@ impl<'a> ExecFollower<'a> {
         }
     }
 
-    fn follow(&self, execs: &ExecCalls, call: &ExecCall, watched: &AtomicBool, pid: ProcessId) -> Result<(), String> {
+    fn follow(&self, asking: &Asking<'_>, pid: ProcessId) -> Result<(), String> {
+        let Asking { rings, call, watched, .. } = *asking;
         let tid = ThreadId(call.tid.load(Ordering::Relaxed));
         let asked_in = ProgramId(call.program.load(Ordering::Relaxed));
-        // A process in a PID namespace of its own does not know the id that it has here.
-        let is_here = |memfd: MemfdId| pid != this_process() && memfd.is_used_by(pid);
-        if !self.workshop.shared.memfd().is_ok_and(is_here) {
+        // A process in a PID namespace of its own does not know the id that it has here; and one of another user has other rings.
+        if pid == this_process() || !self.rings.is_used_by(rings, pid) {
             let own_id_of = |other: ProcessId| ProcessDir::of(other).status().ok()?.innermost_id();
             let is_elsewhere = self.programs.users().into_iter().any(|other| own_id_of(other) == Some(pid));
-            dismiss(execs, call);
+            asking.dismiss();
             let reason = "it is in a namespace of its own for process ids";
             // Otherwise it was killed while it waited.
             return if is_elsewhere { Err(reason.to_owned()) } else { Ok(()) };
         }
         let refused = || refused(pid, RuntimeAddr(call.path.load(Ordering::Relaxed)));
         if let Some(reason) = refused() {
-            dismiss(execs, call);
+            asking.dismiss();
             return Err(reason);
         }
         // Until the new program is hooked.
@@ -143,7 +158,7 @@ impl<'a> ExecFollower<'a> {
         let seized = match Seized::take(pid, tid) {
             Ok(seized) => seized,
             Err(error) => {
-                dismiss(execs, call);
+                asking.dismiss();
                 return Err(format!("it cannot be taken charge of: {error}"));
             }
         };
@@ -163,12 +178,12 @@ impl<'a> ExecFollower<'a> {
             let is_over =
                 call.advance(ExecStage::Failed, ExecStage::Heard) || call.advance(ExecStage::Go, ExecStage::Heard);
             if is_over {
-                dismiss(execs, call);
+                asking.dismiss();
             }
             return Ok(());
         }
         // The thread that asked is gone.
-        dismiss(execs, call);
+        asking.dismiss();
         match outcome.map_err(|error| error.to_string())? {
             ExecOutcome::Failed | ExecOutcome::Ended => Ok(()),
             ExecOutcome::Loaded(tracee) => self.hook(tracee, pid, asked_in),
@@ -203,11 +218,13 @@ impl<'a> ExecFollower<'a> {
     }
 }
 
-/// Lets the thread that has asked go its way, without watching it any more.
-fn dismiss(execs: &ExecCalls, call: &ExecCall) {
-    execs.give_back(call);
-    futex::wake(&call.stage);
-    futex::wake(&execs.freed);
+impl Asking<'_> {
+    /// Lets the thread go its way, without watching it any more.
+    fn dismiss(&self) {
+        self.execs.give_back(self.call);
+        futex::wake(&self.call.stage);
+        futex::wake(&self.execs.freed);
+    }
 }
 
 /// Lets the thread that has asked run its program.

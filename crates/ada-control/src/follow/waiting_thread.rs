@@ -83,7 +83,9 @@ impl Waiting {
         let pid = ProcessId(pool.control().loader.waiting.load(Ordering::Acquire));
         let mappings = maps::of_process(pid).ok().filter(|_| pid != this_process())?;
         let (layout, memfd) = MemoryLayout::find(&mappings)?;
-        let is_of_this_trace = self.shared.memfd().is_ok_and(|own| own == memfd);
+        // And of this user.
+        let is_of_this_trace =
+            self.shared.memfd().is_ok_and(|own| own == memfd) && self.shared.rings.is_used_by(number, pid);
         let memory = ProcessDir::of(pid).writable_memory().ok().filter(|_| is_of_this_trace)?;
         Some(WaitingThread { shared: self.shared.clone(), pool, number, orders: layout.orders(), memory, pid })
     }

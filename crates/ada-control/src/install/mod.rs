@@ -22,6 +22,7 @@ pub(crate) mod open_in_target;
 mod ready_arena;
 pub(crate) mod ready_image;
 mod reserved_images;
+mod ring_homes;
 pub(crate) mod rings;
 pub(crate) mod shared_memory;
 mod shift;

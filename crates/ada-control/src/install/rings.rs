@@ -21,12 +21,14 @@ use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use crate::install::code_memory::CodeMemory;
+use crate::install::ring_homes::RingHomes;
 
 /// All rings of a session. There are more as users come.
 pub(crate) struct Rings {
     of_users: [OnceLock<UserRings>; MAX_RINGS],
     /// Held while rings are made.
     making: Mutex<()>,
+    homes: RingHomes,
     /// Has the orders, which all share.
     code: Arc<CodeMemory>,
 }
@@ -46,7 +48,12 @@ impl Rings {
         let chunks = chunks.clamp(2, MAX_CHUNKS);
         seal(&file)?;
         let (map, most_chunks, most_blocks) = map_pool(&file, chunks)?;
-        let rings = Self { of_users: [const { OnceLock::new() }; MAX_RINGS], making: Mutex::default(), code };
+        let rings = Self {
+            of_users: [const { OnceLock::new() }; MAX_RINGS],
+            making: Mutex::default(),
+            homes: RingHomes::default(),
+            code,
+        };
         let first = rings.of_users[0].get_or_init(|| rings.of_user(user, file, map));
         let orders = first.pool.orders();
         orders.chunk_count.store(chunks as u32, Ordering::Relaxed);
@@ -89,6 +96,34 @@ impl Rings {
             return Ok(first);
         }
         self.of(status.effective_user().ok_or(io::ErrorKind::InvalidData)?)
+    }
+
+    /// A process has these rings from now on.
+    pub(crate) fn give(&self, pid: ProcessId, rings: &UserRings) {
+        let number = self.all().position(|it| it.user == rings.user);
+        number.into_iter().for_each(|number| self.homes.give(pid, number));
+    }
+
+    /// Whether to believe that a chunk is a process's.
+    pub(crate) fn is_of(&self, chunk: usize, pid: ProcessId) -> bool {
+        let number = chunk / MAX_CHUNKS;
+        self.homes.accepts(pid, number, || self.is_used_by(number, pid))
+    }
+
+    /// Whether a process has the rings of this number mapped.
+    pub(crate) fn is_used_by(&self, number: usize, pid: ProcessId) -> bool {
+        let memfd = self.of_users.get(number).and_then(OnceLock::get).and_then(|rings| rings.memfd().ok());
+        memfd.is_some_and(|memfd| memfd.is_used_by(pid))
+    }
+
+    /// Whether to believe that what a pool says of a process is that process's.
+    pub(crate) fn is_word_of(&self, number: usize, pid: ProcessId) -> bool {
+        self.is_of(number * MAX_CHUNKS, pid)
+    }
+
+    /// Whether a process is known to have the rings of a chunk.
+    pub(crate) fn has_rings_of(&self, pid: ProcessId, chunk: usize) -> bool {
+        self.homes.has(pid, chunk / MAX_CHUNKS)
     }
 
     /// Those that are known by this in the mappings of a process.

@@ -128,6 +128,7 @@ impl Workshop {
         let filters = InheritedFilters::of(&gate.tracee)?;
         let pid = gate.tracee.pid();
         let rings = self.shared.rings.of_process(pid).doing("making rings for its user")?;
+        self.shared.rings.give(pid, rings);
         let rings = OpenInTarget::rings(gate, pid, rings)?;
         let code = OpenInTarget::code_given(gate, pid, &self.shared)?;
         let id = self.next_program();

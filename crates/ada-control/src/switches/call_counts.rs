@@ -34,17 +34,25 @@ impl CallCounts {
     pub(super) fn sums(&mut self, rings: &Rings, slots: usize) -> Sums<'_> {
         let mut running: BTreeMap<ProcessId, Vec<u64>> = BTreeMap::new();
         self.ended_in_all.resize(slots.max(self.ended_in_all.len()), 0);
-        for pool in rings.pools() {
-            (1..pool.most_blocks()).for_each(|block| self.add(&pool, block, slots, &mut running));
+        for (number, pool) in rings.pools().enumerate() {
+            let is_believed = |pid: ProcessId| rings.is_word_of(number, pid);
+            (1..pool.most_blocks()).for_each(|block| self.add(&pool, block, slots, &mut running, is_believed));
         }
         Sums { running, ended: self }
     }
 
     /// Adds what a block has counted.
-    fn add(&mut self, pool: &Pool, block: usize, slots: usize, running: &mut BTreeMap<ProcessId, Vec<u64>>) {
+    fn add(
+        &mut self,
+        pool: &Pool,
+        block: usize,
+        slots: usize,
+        running: &mut BTreeMap<ProcessId, Vec<u64>>,
+        is_believed: impl Fn(ProcessId) -> bool,
+    ) {
         let owner = &pool.control().counter_owners[block];
         let process = ProcessId(owner.load(Ordering::Acquire));
-        if process == ProcessId(0) {
+        if process == ProcessId(0) || !is_believed(process) {
             return;
         }
         // Checked before reading: a process that has ended has counted all its calls.

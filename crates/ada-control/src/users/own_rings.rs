@@ -101,6 +101,7 @@ impl OwnRings<'_> {
             return Err(io::Error::other(format!("a seccomp filter forbids it the system call {call}")));
         }
         let old = self.shared.rings.mapped_as(mapped).ok_or_else(|| io::Error::other("it has unknown rings"))?;
+        self.shared.rings.give(pid, rings);
         let open = OpenInTarget::rings(&halted, pid, rings).map_err(io::Error::other)?;
         let exchanged = exchange(&halted, &open, layout, rings).and_then(|()| states.go_over(old, rings));
         open.close(&halted).map_err(io::Error::other)?;

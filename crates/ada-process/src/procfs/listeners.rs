@@ -66,11 +66,13 @@ mod tests {
     fn those_who_listen_are_found_and_those_who_are_connected_are_not() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        assert_eq!(listeners(address.port()), [this_process()]);
+        // A child that another test is just starting has the socket until it runs its program.
+        let is_listened_to = |port: u16| listeners(port).contains(&this_process());
+        assert!(is_listened_to(address.port()));
         let connected = TcpStream::connect(address).unwrap();
         assert!(listeners(connected.local_addr().unwrap().port()).is_empty());
         let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
-        assert_eq!(listeners(datagrams.local_addr().unwrap().port()), [this_process()]);
+        assert!(is_listened_to(datagrams.local_addr().unwrap().port()));
     }
 
     #[test]

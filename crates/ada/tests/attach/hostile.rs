@@ -203,7 +203,11 @@ fn a_worker_that_gives_up_its_rights_has_rings_of_its_own() {
         }
         assert_sound(traced.recorded.path());
     }
-    let scribbling = Tracing::new(&program).argument("scribble").traced();
-    assert_eq!(text(&scribbling.output.stdout), "its own rings, 0 of its master's chunks\n");
-    scribbling.recorded.assert_balanced("master_step", scribbling.printed("master"));
+    for deed in ["scribble", "forge"] {
+        let traced = Tracing::new(&program).argument(deed).traced();
+        assert_eq!(text(&traced.output.stdout), "its own rings, 0 of its master's chunks\n");
+        traced.recorded.assert_balanced("master_step", traced.printed("master"));
+        let master = traced.recorded.processes.iter().find(|process| process.counts("master_step").calls > 0).unwrap();
+        assert_eq!(master.counts("worker_step").calls, 0, "{deed}");
+    }
 }
