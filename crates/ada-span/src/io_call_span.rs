@@ -31,6 +31,14 @@ pub struct IoCallSpan {
 }
 
 impl IoCallSpan {
+    /// Stands for the outer call of an operation that a ring was asked for.
+    pub(crate) const OF_RING: EventSeq = EventSeq(NONE);
+
+    /// Whether it is an operation that a ring was asked for. Its word is its number among these.
+    pub(crate) fn is_of_ring(&self) -> bool {
+        self.outer_seq == Self::OF_RING
+    }
+
     pub(crate) fn encode(&self, out: &mut Encoder) {
         out.u32(self.thread.0).u64(self.seq.0).u64(self.outer_seq.0).u64(self.start.0).u64(self.end.0).u64(self.what);
         for argument in self.arguments {
@@ -84,8 +92,9 @@ impl IoCallSpan {
             | IoCall::Duplicate
             | IoCall::DuplicateTo
             | IoCall::EpollWait
-            | IoCall::EpollControl
-            | IoCall::Ring => Some(self.descriptor()),
+            | IoCall::EpollControl => Some(self.descriptor()),
+            // What could not be read has none.
+            IoCall::Ring => Some(self.descriptor()).filter(|it| i32::try_from(*it).is_ok()),
             IoCall::Poll => self.polled(),
             _ => None,
         }
