@@ -44,7 +44,7 @@ static struct sockaddr_in address = { .sin_family = AF_INET };
 static int is(const char *name) { return strcmp(channel, name) == 0; }
 static int has_two(void) { return is("several") || is("both") || is("linked"); }
 
-static int make_ring(ring_t *ring)
+__attribute__((always_inline)) static inline int make_ring(ring_t *ring)
 {
 #ifdef LIBURING
     return io_uring_queue_init(ENTRIES, ring, 0);
@@ -61,7 +61,7 @@ static int make_ring(ring_t *ring)
 #endif
 }
 
-static void ask(ring_t *ring, int opcode, int descriptor, const void *at, unsigned length, unsigned flags, unsigned events, uint64_t data)
+__attribute__((always_inline)) static inline void ask(ring_t *ring, int opcode, int descriptor, const void *at, unsigned length, unsigned flags, unsigned events, uint64_t data)
 {
     struct io_uring_sqe *entry;
 #ifdef LIBURING
@@ -86,7 +86,7 @@ static void ask(ring_t *ring, int opcode, int descriptor, const void *at, unsign
 }
 
 /* Hands over what was asked for, and waits until so many are done; takes as many. */
-static void finish(ring_t *ring, unsigned count, struct io_uring_cqe *done)
+__attribute__((always_inline)) static inline void finish(ring_t *ring, unsigned count, struct io_uring_cqe *done)
 {
 #ifdef LIBURING
     struct io_uring_cqe *next;

@@ -4,6 +4,7 @@
 //! it is: the agent maps that one's rings itself, for as long as it reads them. No such mapping may last: it would keep a ring
 //! alive that the program has closed, with all that it still has to do.
 
+use ada_ring::state::RING_SETUP;
 use core::ops::Range;
 
 use crate::arch::number::{MMAP, MUNMAP};
@@ -18,6 +19,8 @@ const NO_ARRAY: u32 = 1 << 16;
 /// From this one on nobody knows what they mean for the layout.
 const UNKNOWN: u32 = !((1 << 18) - 1);
 
+/// Words of liburing's structure that are read.
+const LIBRARY_WORDS: usize = 25;
 /// Words of an entry that are kept, …
 pub(crate) const ENTRY_WORDS: usize = 3;
 /// … and of a completion.
@@ -72,84 +75,111 @@ impl Mapping {
     }
 }
 
-/// How the kernel sets up rings, on all versions that have one mapping for both: heads, tails, masks and completions, in bytes.
-mod layout {
-    pub(super) const ASKED_HEAD: u64 = 0;
-    pub(super) const ASKED_TAIL: u64 = 64;
-    pub(super) const DONE_HEAD: u64 = 128;
-    pub(super) const DONE_TAIL: u64 = 192;
-    pub(super) const ASKED_MASK: u64 = 256;
-    pub(super) const DONE_MASK: u64 = 260;
-    pub(super) const COMPLETIONS: u64 = 320;
-    /// Where the entries are, as an offset of the descriptor.
-    pub(super) const ENTRIES: u64 = 0x1000_0000;
-}
+/// Where the entries are, as an offset of the descriptor.
+const ENTRIES: u64 = 0x1000_0000;
 
-/// How a ring was set up, in a word.
+/// How the kernel has set up a ring, in a few words: the flags, with the binary logarithms of how many entries and completions there are above
+/// them; where heads, tails and masks are, and the completions, in 16 bits each; and where the numbers of entries are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Setup(u64);
+pub(crate) struct Setup([u64; RING_SETUP]);
+
+/// The places in a setup, by their numbers.
+#[derive(Clone, Copy)]
+enum Place {
+    AskedHead,
+    AskedTail,
+    AskedMask,
+    DoneHead,
+    DoneTail,
+    DoneMask,
+    Completions,
+}
 
 impl Setup {
     const IS_KNOWN: u64 = 1 << 63;
+    /// Where the kernel leaves each place in the structure that it fills in, in bytes.
+    const PLACES: [usize; 7] = [40, 44, 48, 80, 84, 88, 100];
 
-    pub(crate) const fn from_word(word: u64) -> Option<Self> {
-        if word & Self::IS_KNOWN != 0 { Some(Self(word)) } else { None }
+    pub(crate) const fn from_words(words: [u64; RING_SETUP]) -> Option<Self> {
+        if words[0] & Self::IS_KNOWN != 0 { Some(Self(words)) } else { None }
     }
 
-    pub(crate) const fn word(self) -> u64 {
+    pub(crate) const fn words(self) -> [u64; RING_SETUP] {
         self.0
     }
 
     pub(crate) const fn flags(self) -> u32 {
-        self.0 as u32
+        self.0[0] as u32
     }
 
-    /// By the structure that the kernel fills in; none where it is laid out in another way than usual.
+    /// By the structure that the kernel has filled in; none where the rings cannot be mapped in one piece.
     pub(crate) fn of(parameters: u64) -> Option<Self> {
         const WORDS: usize = 15;
+        const FEATURES: usize = 20;
+        const ARRAY: usize = 64;
         let mut words = [0_u64; WORDS];
         if !syscall::read_words(parameters, &mut words) {
             return None;
         }
         let at = |offset: usize| (words[offset / 8] >> (offset % 8 * 8)) as u32;
-        let (asked, done, flags) = (at(0), at(4), at(8));
-        let is_sane = asked.is_power_of_two() && done.is_power_of_two() && asked <= 1 << 15 && done <= 1 << 16;
         // One mapping has both rings.
-        let has_one = at(20) & 1 != 0;
-        if !is_sane || !has_one || flags & (UNKNOWN | MEMORY_OF_PROGRAM) != 0 {
+        let has_one = at(FEATURES) & 1 != 0;
+        let places = Self::PLACES.map(|place| at(place).into());
+        let setup = Self::new([at(0), at(4)], at(8), places, at(ARRAY).into());
+        setup.filter(|_| has_one)
+    }
+
+    /// By liburing's structure, whose entries lie in the order of their positions.
+    fn of_library(words: &[u64; LIBRARY_WORDS]) -> Option<Self> {
+        let start = words[10];
+        let pointers = [words[0], words[1], words[2], words[13], words[14], words[15], words[19]];
+        let places = pointers.map(|pointer| pointer.wrapping_sub(start));
+        let counts = [words[11], words[22]].map(|mask_and_count| halves(mask_and_count)[1]);
+        let setup = Self::new(counts, halves(words[24])[0] | NO_ARRAY, places, 0);
+        setup.filter(|_| words[21] == start)
+    }
+
+    /// None where it makes no sense, or cannot be mapped.
+    fn new([asked, done]: [u32; 2], flags: u32, places: [u64; 7], array: u64) -> Option<Self> {
+        let is_sane = asked.is_power_of_two() && done.is_power_of_two() && asked <= 1 << 15 && done <= 1 << 16;
+        let are_there = places.iter().all(|place| *place < 1 << 16 && place % 4 == 0);
+        let is_aligned = places[Place::Completions as usize] % 8 == 0 && array % 4 == 0;
+        if !is_sane || !are_there || !is_aligned || flags & (UNKNOWN | MEMORY_OF_PROGRAM) != 0 {
             return None;
         }
-        let of = Self(
-            Self::IS_KNOWN
-                | u64::from(flags)
-                | u64::from(asked.trailing_zeros()) << 32
-                | u64::from(done.trailing_zeros()) << 40,
-        );
-        let found = [at(40), at(44), at(48), at(80), at(84), at(88), at(100)].map(u64::from);
-        let usual = [
-            layout::ASKED_HEAD,
-            layout::ASKED_TAIL,
-            layout::ASKED_MASK,
-            layout::DONE_HEAD,
-            layout::DONE_TAIL,
-            layout::DONE_MASK,
-            layout::COMPLETIONS,
-        ];
-        let is_array = flags & NO_ARRAY != 0 || u64::from(at(64)) == of.array();
-        (found == usual && is_array).then_some(of)
+        let counts = u64::from(asked.trailing_zeros()) << 32 | u64::from(done.trailing_zeros()) << 40;
+        let mut setup = [Self::IS_KNOWN | u64::from(flags) | counts, 0, 0, array];
+        for (number, place) in places.into_iter().enumerate() {
+            setup[1 + number / 4] |= place << (number % 4 * 16);
+        }
+        Some(Self(setup))
     }
 
     const fn asked(self) -> u64 {
-        1 << (self.0 >> 32 & 0xff)
+        1 << (self.0[0] >> 32 & 0xff)
     }
 
     const fn done(self) -> u64 {
-        1 << (self.0 >> 40 & 0xff)
+        1 << (self.0[0] >> 40 & 0xff)
     }
 
-    /// Where the numbers of entries begin: behind the completions, in a line of their own.
-    const fn array(self) -> u64 {
-        (layout::COMPLETIONS + self.done() * completion_bytes(self.flags())).next_multiple_of(64)
+    fn place(self, place: Place) -> u64 {
+        let number = place as usize;
+        self.0[1 + number / 4] >> (number % 4 * 16) & 0xffff
+    }
+
+    /// Where the numbers of entries are, if it has such.
+    const fn array(self) -> Option<u64> {
+        if self.flags() & NO_ARRAY == 0 { Some(self.0[3]) } else { None }
+    }
+
+    /// How many bytes hold all of that.
+    fn bytes(self) -> u64 {
+        let done = self.place(Place::Completions) + self.done() * completion_bytes(self.flags());
+        let array = self.array().map_or(0, |array| array + 4 * self.asked());
+        Self::PLACES.iter().enumerate().fold(done.max(array), |most, (number, _)| {
+            most.max((self.0[1 + number / 4] >> (number % 4 * 16) & 0xffff) + 4)
+        })
     }
 }
 
@@ -164,21 +194,27 @@ const fn completion_bytes(flags: u32) -> u64 {
 impl RingMemory {
     /// The ring that liburing's structure describes, of all versions since 2.0.
     pub(crate) fn of_library(structure: u64) -> Option<Self> {
-        const WORDS: usize = 25;
-        let mut words = [0_u64; WORDS];
+        let mut words = [0_u64; LIBRARY_WORDS];
         if !syscall::read_words(structure, &mut words) {
             return None;
         }
-        let (flags, descriptor) = (words[24] as u32, (words[24] >> 32) as u32);
-        let pieces = [words[0], words[2], words[13], words[14], words[15]].map(|address| [address, 4]);
+        let [flags, descriptor] = halves(words[24]);
+        let [head, asked_mask, done_head, done_tail, done_mask] =
+            [words[0], words[2], words[13], words[14], words[15]].map(|address| [address, 4]);
         let mut counters = [0_u64; 3];
         // The last one twice, to make words of them.
-        let pieces = [pieces[0], pieces[1], pieces[2], pieces[3], pieces[4], pieces[4]];
-        if flags & UNKNOWN != 0 || !syscall::read_pieces(&pieces, &mut counters) {
+        let pieces = [head, asked_mask, done_head, done_tail, done_mask, done_mask];
+        if flags & UNKNOWN != 0 {
             return None;
         }
-        let [head, asked_mask] = halves(counters[0]);
         let [_, tail] = halves(words[8]);
+        if !syscall::read_pieces(&pieces, &mut counters) {
+            // Before Linux 6.10 nobody can read rings this way.
+            let mut ring = Self::of_descriptor(descriptor, Setup::of_library(&words)?)?;
+            ring.asked[1] = tail;
+            return ring.checked();
+        }
+        let [head, asked_mask] = halves(counters[0]);
         Self {
             descriptor,
             flags,
@@ -197,18 +233,19 @@ impl RingMemory {
     /// The ring of a descriptor that was set up so.
     pub(crate) fn of_descriptor(descriptor: u32, setup: Setup) -> Option<Self> {
         let flags = setup.flags();
-        let rings = Mapping::of(descriptor, 0, setup.array() + 4 * setup.asked())?;
-        let entries = Mapping::of(descriptor, layout::ENTRIES, setup.asked() * entry_bytes(flags))?;
+        let rings = Mapping::of(descriptor, 0, setup.bytes())?;
+        let entries = Mapping::of(descriptor, ENTRIES, setup.asked() * entry_bytes(flags))?;
+        let word = |place| rings.word(setup.place(place));
         Self {
             descriptor,
             flags,
-            asked: [layout::ASKED_HEAD, layout::ASKED_TAIL].map(|at| rings.word(at)),
-            done: [layout::DONE_HEAD, layout::DONE_TAIL].map(|at| rings.word(at)),
-            asked_mask: rings.word(layout::ASKED_MASK),
-            done_mask: rings.word(layout::DONE_MASK),
-            array: (flags & NO_ARRAY == 0).then(|| rings.0.start + setup.array()),
+            asked: [word(Place::AskedHead), word(Place::AskedTail)],
+            done: [word(Place::DoneHead), word(Place::DoneTail)],
+            asked_mask: word(Place::AskedMask),
+            done_mask: word(Place::DoneMask),
+            array: setup.array().map(|array| rings.0.start + array),
             entries: entries.0.start,
-            completions: rings.0.start + layout::COMPLETIONS,
+            completions: rings.0.start + setup.place(Place::Completions),
             mapped: [rings, entries],
         }
         .checked()
@@ -318,8 +355,7 @@ mod tests {
         let address = |word: &u32| core::ptr::from_ref(word) as u64;
         (structure[0], structure[2]) = (address(&head), address(&mask));
         (structure[7], structure[8]) = (entries.as_ptr() as u64, 1 << 32);
-        (structure[13], structure[14], structure[15]) =
-            (address(&done_head), address(&done_tail), address(&done_mask));
+        (structure[13], structure[14], structure[15]) = (address(&done_head), address(&done_tail), address(&done_mask));
         (structure[19], structure[24]) = (completions.as_ptr() as u64, 6 << 32);
         let ring = RingMemory::of_library(structure.as_ptr() as u64).unwrap();
         assert_eq!((ring.descriptor, ring.asked, ring.done), (6, [u32::MAX, 1], [5, 7]));
@@ -341,9 +377,21 @@ mod tests {
         usual.iter().for_each(|(offset, value)| set(*offset, *value));
         set(64, 448);
         let setup = Setup::of(words.as_ptr() as u64).unwrap();
-        assert_eq!((setup.asked(), setup.done(), setup.array(), setup.flags()), (4, 8, 448, 0));
-        assert_eq!(Setup::from_word(setup.word()), Some(setup));
-        assert_eq!(Setup::from_word(0), None);
+        assert_eq!((setup.asked(), setup.done(), setup.array(), setup.flags()), (4, 8, Some(448), 0));
+        let places = [Place::AskedTail, Place::AskedMask, Place::DoneHead, Place::DoneTail, Place::DoneMask];
+        assert_eq!(places.map(|place| setup.place(place)), [64, 256, 128, 192, 260]);
+        assert_eq!((setup.place(Place::Completions), setup.bytes()), (320, 464));
+        assert_eq!(Setup::from_words(setup.words()), Some(setup));
+        assert_eq!(Setup::from_words([0; RING_SETUP]), None);
+        // The same, as liburing has it.
+        let start = 0x7f00_0000_1000;
+        let mut library = [0_u64; LIBRARY_WORDS];
+        (library[0], library[1], library[2], library[10]) = (start, start + 64, start + 256, start);
+        (library[13], library[14], library[15], library[19]) = (start + 128, start + 192, start + 260, start + 320);
+        (library[11], library[21], library[22]) = (3 | 4 << 32, start, 7 | 8 << 32);
+        let same = Setup::of_library(&library).unwrap();
+        assert_eq!((&same.words()[1..3], same.asked(), same.done()), (&setup.words()[1..3], 4, 8));
+        assert_eq!((same.array(), same.bytes()), (None, 448));
         // In memory of the program's own.
         words[1] = u64::from(MEMORY_OF_PROGRAM);
         assert_eq!(Setup::of(words.as_ptr() as u64), None);

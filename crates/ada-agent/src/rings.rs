@@ -6,13 +6,13 @@
 //! be read there are two words, the second [`UNREADABLE`].
 
 use ada_ring::probe::{RING_WORDS, UNREADABLE};
-use ada_ring::state::RingNote;
+use ada_ring::state::{RING_SETUP, RingNote};
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::arch;
 use crate::memory::process_block;
 use crate::reads::are_faults_watched;
 use crate::ring_memory::{BY_KERNEL_THREAD, COMPLETION_WORDS, ENTRY_WORDS, RingMemory, Setup};
-use crate::arch;
 
 /// Words before the entries.
 const HEAD: usize = 6;
@@ -100,7 +100,8 @@ fn ring(name: RingName, note: &RingNote) -> Option<RingMemory> {
     match name {
         RingName::Library(address) => RingMemory::of_library(address),
         RingName::Descriptor(descriptor) => {
-            RingMemory::of_descriptor(descriptor, Setup::from_word(note.setup.load(Ordering::Relaxed))?)
+            let setup = note.setup.each_ref().map(|word| word.load(Ordering::Relaxed));
+            RingMemory::of_descriptor(descriptor, Setup::from_words(setup)?)
         }
     }
 }
@@ -110,7 +111,8 @@ pub(crate) fn note_setup(result: u64, parameters: u64) {
     let Ok(descriptor) = u32::try_from(result as i64) else { return };
     let note = note_of(RingName::Descriptor(descriptor).key());
     let setup = if are_faults_watched() { None } else { Setup::of(parameters) };
-    note.setup.store(setup.map_or(0, Setup::word), Ordering::Relaxed);
+    let words = setup.map_or([0; RING_SETUP], Setup::words);
+    note.setup.iter().zip(words).for_each(|(place, word)| place.store(word, Ordering::Relaxed));
     note.seen.store(0, Ordering::Relaxed);
 }
 
@@ -128,7 +130,8 @@ fn note_of(key: u64) -> &'static RingNote {
     }
     let note = &notes[(key >> 4 ^ key) as usize % notes.len()];
     note.key.store(key, Ordering::Relaxed);
-    [&note.setup, &note.seen, &note.since, &note.looks].into_iter().for_each(|it| it.store(0, Ordering::Relaxed));
+    let rest = [&note.seen, &note.since, &note.looks];
+    note.setup.iter().chain(rest).for_each(|it| it.store(0, Ordering::Relaxed));
     note
 }
 

@@ -4,6 +4,7 @@ use ada_event::{EventSeq, TraceNanos};
 
 use crate::NONE;
 use crate::bytes::{Decoder, Encoder};
+use crate::ring::Waited;
 use crate::role::IoCall;
 use crate::thread_index::ThreadIndex;
 
@@ -63,6 +64,15 @@ impl IoCallSpan {
                 (from.u32()? != 0).then_some(result)
             },
         })
+    }
+
+    /// Whether an operation of a ring had to wait, where the flag says whether its thread slept meanwhile.
+    pub(crate) fn has_waited_in_ring(&self, has_slept: impl FnOnce() -> bool) -> bool {
+        match self.arguments[1] {
+            it if it == Waited::Certainly as u64 => true,
+            it if it == Waited::IfAsleep as u64 => has_slept(),
+            _ => false,
+        }
     }
 
     /// A call that runs another program: no address stands for what it did.

@@ -111,8 +111,7 @@ impl IoCalls {
     /// Registers of a call were not kept.
     pub(crate) fn lose(&mut self, what: IoCall, time: TraceNanos) {
         // Who only asks changes nothing.
-        let changes =
-            !matches!(what, IoCall::Poll | IoCall::Select | IoCall::EpollWait | IoCall::WaitChild);
+        let changes = !matches!(what, IoCall::Poll | IoCall::Select | IoCall::EpollWait | IoCall::WaitChild);
         if matches!(what, IoCall::Unmap | IoCall::Map) {
             self.memory_known_until = self.memory_known_until.into_iter().chain([time]).min();
         } else if changes {

@@ -87,10 +87,8 @@ impl Finder<'_> {
                 }
                 let bytes = self.bytes(object, call);
                 let is_counter = self.object(object).kind == ObjectKind::Counter;
-                // Its thread may sleep for whatever reason, or not at all.
-                let has_slept = !call.is_of_ring()
-                    && is_counter
-                    && (self.processes[place.process].has_slept)(call.thread, call.start, call.end);
+                let slept = || (self.processes[place.process].has_slept)(call.thread, call.start, call.end);
+                let has_slept = is_counter && if call.is_of_ring() { call.has_waited_in_ring(slept) } else { slept() };
                 let stream = self.streams.entry(object).or_default();
                 match bytes {
                     Some(bytes) => stream.add_read(Piece { has_slept, ..piece(place, call, bytes) }),

@@ -9,7 +9,7 @@ use ada_event::{EventSeq, TraceNanos};
 
 use super::ending::{RingEnd, RingEnding};
 use super::look::{RingLook, Seen};
-use super::operation::{Completion, Entry, Operation};
+use super::operation::{Completion, Entry, Operation, Waited};
 use crate::io_call_span::IoCallSpan;
 use crate::thread_index::ThreadIndex;
 
@@ -41,11 +41,16 @@ pub(crate) fn follow(mut looks: Vec<RingLook>) -> Followed {
                 is_told_by_others |= seen.entries.iter().any(|it| Entry::new(*it, None).tells_another_ring());
                 rings.entry(seen.key).or_default().look(look, &seen, is_told_by_others, &mut found);
             }
-            _ => found.lose(look.time),
+            Some(_) => found.lose(look.time),
+            None => {
+                found.lose(look.time);
+                // It may be any of them.
+                rings.values_mut().for_each(|ring| ring.is_lost = true);
+            }
         }
     }
     // Who takes completions while another one waits changes what that one waits for.
-    let is_alone = |it: &Waited| rings[&it.key].is_alone(it);
+    let is_alone = |it: &EndedWait| rings[&it.key].is_alone(it);
     let ends = rings.values().flat_map(|ring| &ring.waited).filter(|it| is_alone(it)).map(|it| it.end);
     found.ends.extend(ends);
     found.calls.extend(rings.values().flat_map(Ring::unfinished));
@@ -60,7 +65,7 @@ impl Followed {
 
 /// A wait whose end is known.
 #[derive(Clone, Copy, Debug)]
-struct Waited {
+struct EndedWait {
     key: u64,
     end: RingEnd,
     from: TraceNanos,
@@ -94,7 +99,7 @@ struct Ring {
     /// The last completions: their positions, and what a wait for each ended with.
     recent: VecDeque<(u64, Option<(RingEnding, Option<u64>)>)>,
     begun: HashMap<(ThreadIndex, EventSeq), Begun>,
-    waited: Vec<Waited>,
+    waited: Vec<EndedWait>,
     /// When it was looked at, and by whom.
     looks: Vec<(TraceNanos, ThreadIndex)>,
 }
@@ -168,7 +173,7 @@ impl Ring {
                 continue;
             }
             let completion = Completion::new(*words);
-            let ending = self.resolve(completion, look.time, found);
+            let ending = self.resolve(completion, position, look, found);
             self.recent.push_back((position, ending));
             if self.recent.len() > RECENT {
                 self.recent.pop_front();
@@ -181,9 +186,11 @@ impl Ring {
     fn resolve(
         &mut self,
         completion: Completion,
-        time: TraceNanos,
+        done_at: u64,
+        look: &RingLook,
         found: &mut Followed,
     ) -> Option<(RingEnding, Option<u64>)> {
+        let time = look.time;
         let positions = self.by_user_data.get(&completion.user_data).map_or(&[][..], Vec::as_slice);
         let operations = positions.iter().filter_map(|position| self.operations.get(position));
         let of_first = positions.first().zip(operations.clone().next().copied());
@@ -198,7 +205,17 @@ impl Ring {
             return None;
         }
         let number = found.calls.len() as u64;
-        let call = completion.call(&operation, time, number);
+        let begun = self.begun.get(&(look.thread, look.seq)).filter(|_| look.is_return);
+        let waited = if self.is_lost {
+            Waited::Perhaps
+        } else if !self.begun.contains_key(&(operation.thread, operation.seq)) {
+            Waited::Certainly
+        } else if begun.is_some_and(|begun| begun.awaited == Some(done_at) && begun.done <= done_at) {
+            Waited::IfAsleep
+        } else {
+            Waited::Perhaps
+        };
+        let call = completion.call(&operation, time, number, waited);
         if completion.has_more() {
             // What comes next of it has come since.
             self.operations.insert(position, Operation { start: time, ..operation });
@@ -242,11 +259,11 @@ impl Ring {
         };
         let Some((how, operation)) = ending else { return };
         let end = RingEnd { thread: look.thread, seq: look.seq, how: how as u64, operation };
-        self.waited.push(Waited { key: seen.key, end, from: begun.time, to: look.time });
+        self.waited.push(EndedWait { key: seen.key, end, from: begun.time, to: look.time });
     }
 
     /// Whether nobody else looked at it during a wait.
-    fn is_alone(&self, it: &Waited) -> bool {
+    fn is_alone(&self, it: &EndedWait) -> bool {
         let first = self.looks.partition_point(|(time, _)| *time < it.from);
         self.looks[first..].iter().take_while(|(time, _)| *time <= it.to).all(|(_, thread)| *thread == it.end.thread)
     }
@@ -278,8 +295,7 @@ mod tests {
         (first, completions): (u32, &[[u64; 2]]),
     ) -> RingLook {
         let counts = (entries.len() as u64) << 32 | (completions.len() as u64) << 48;
-        let mut words =
-            vec![1, 6, 0x1000, pair(asked[0], asked[1]), pair(done[0], done[1]), u64::from(first) | counts];
+        let mut words = vec![1, 6, 0x1000, pair(asked[0], asked[1]), pair(done[0], done[1]), u64::from(first) | counts];
         words.extend(entries.iter().flatten());
         words.extend(completions.iter().flatten());
         RingLook { thread: OWN, seq: EventSeq(seq), time: TraceNanos(time), is_return, words }

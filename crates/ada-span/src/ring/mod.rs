@@ -12,3 +12,4 @@ mod operation;
 pub use ending::{RingEnd, RingEnding};
 pub(crate) use follower::follow;
 pub use look::RingLook;
+pub(crate) use operation::Waited;

@@ -147,6 +147,18 @@ pub(super) struct Operation {
     pub(super) start: TraceNanos,
 }
 
+/// Whether an operation could not be done at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Waited {
+    /// Nobody knows.
+    Perhaps = 0,
+    /// It was not done when the call came back that asked for it.
+    Certainly = 1,
+    /// If the thread slept in that call: it waited for this one, which was the first that was not there.
+    IfAsleep = 2,
+}
+
 /// A completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Completion {
@@ -171,9 +183,19 @@ impl Completion {
     }
 
     /// The call that it is the end of, seen at a time; `number` says which operation of the process's it is.
-    pub(super) fn call(self, operation: &Operation, seen: TraceNanos, number: u64) -> Option<IoCallSpan> {
+    pub(super) fn call(
+        self,
+        operation: &Operation,
+        seen: TraceNanos,
+        number: u64,
+        waited: Waited,
+    ) -> Option<IoCallSpan> {
+        let call = operation.call(seen, Some(i64::from(self.result) as u64), number)?;
+        let [descriptor, second, third, fourth] = call.arguments;
+        // Nobody else has a use for it.
+        let second = if call.what() == IoCall::Read { waited as u64 } else { second };
         let is_told = self.flags & NOTIFICATION == 0;
-        is_told.then(|| operation.call(seen, Some(i64::from(self.result) as u64), number)).flatten()
+        is_told.then_some(IoCallSpan { arguments: [descriptor, second, third, fourth], ..call })
     }
 }
 

@@ -12,6 +12,7 @@ mod swift;
 mod waits;
 
 pub(crate) use limits::limits;
+pub(crate) use rings::{RingDescriptors, ring_functions};
 pub(crate) use waits::is_lock_probe;
 
 use std::collections::HashMap;
