@@ -88,7 +88,7 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
         };
         let sources = Sources { bases, vectors: arch::saved_vectors(state) };
         let context = arch::call_context(saved);
-        let time = match ring_of(probe, registers) {
+        let time = match rings::of_call(probe, registers) {
             Some((ring, waits_for)) => keep_look(state, CALL, detail, context, ring, waits_for),
             None => keep(state, probe, CALL, &sources, detail, context),
         };
@@ -254,10 +254,10 @@ pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut
         };
         let sources = Sources { bases, vectors: arch::saved_vectors(state) };
         let context = arch::return_context(saved);
-        if is_ring_setup(probe, registers) {
+        if rings::is_setup(probe, registers) {
             rings::note_setup(results[0], registers[2]);
         }
-        let time = match ring_of(probe, registers) {
+        let time = match rings::of_call(probe, registers) {
             Some((ring, waits_for)) => keep_look(state, RETURN, detail, context, ring, waits_for),
             None => keep(state, probe, RETURN, &sources, detail, context),
         };
@@ -350,23 +350,6 @@ unsafe fn keep_long(
         write_more(state, record, rest.chunks(PROBE_WORDS), time);
         time
     }
-}
-
-/// Whether a call sets up a ring of the kernel's, by the number of the system call.
-fn is_ring_setup(probe: u64, registers: [u64; BASES_AT_CALL]) -> bool {
-    registers[0] == IO_URING_SETUP && has_role(probe, Role::SystemCall)
-}
-
-/// The ring of the kernel's that a call is about, and for how many completions it waits.
-fn ring_of(probe: u64, registers: [u64; BASES_AT_CALL]) -> Option<(RingName, u64)> {
-    let [a, b, c, d, e, ..] = registers;
-    let pool = pool();
-    let probe = pool.orders().probes.get(probe as usize)?;
-    if probe.has_role(Role::Ring) {
-        let waits_for = probe.reads(false).next().and_then(|read| registers.get(read.base()));
-        return Some((RingName::Library(a), waits_for.map_or(UNREADABLE, |count| count & 0xffff_ffff)));
-    }
-    (a == IO_URING_ENTER && probe.has_role(Role::SystemCall)).then(|| rings::of_system_call([b, c, d, e]))
 }
 
 /// Keeps a look at a ring, and gives the time of its record.

@@ -142,8 +142,8 @@ impl Setup {
     /// None where it makes no sense, or cannot be mapped.
     fn new([asked, done]: [u32; 2], flags: u32, places: [u64; 7], array: u64) -> Option<Self> {
         let is_sane = asked.is_power_of_two() && done.is_power_of_two() && asked <= 1 << 15 && done <= 1 << 16;
-        let are_there = places.iter().all(|place| *place < 1 << 16 && place % 4 == 0);
-        let is_aligned = places[Place::Completions as usize] % 8 == 0 && array % 4 == 0;
+        let are_there = places.iter().all(|place| *place < 1 << 16 && place.is_multiple_of(4));
+        let is_aligned = places[Place::Completions as usize].is_multiple_of(8) && array.is_multiple_of(4);
         if !is_sane || !are_there || !is_aligned || flags & (UNKNOWN | MEMORY_OF_PROGRAM) != 0 {
             return None;
         }

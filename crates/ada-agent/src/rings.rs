@@ -5,12 +5,13 @@
 //! listed here, with how many entries and how many completions are above it; the entries; the completions. Of a ring that cannot
 //! be read there are two words, the second [`UNREADABLE`].
 
-use ada_ring::probe::{RING_WORDS, UNREADABLE};
+use ada_ring::probe::{BASES_AT_CALL, Probe, RING_WORDS, Role, UNREADABLE};
 use ada_ring::state::{RING_SETUP, RingNote};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arch;
-use crate::memory::process_block;
+use crate::arch::number::{IO_URING_ENTER, IO_URING_SETUP};
+use crate::memory::{pool, process_block};
 use crate::reads::are_faults_watched;
 use crate::ring_memory::{BY_KERNEL_THREAD, COMPLETION_WORDS, ENTRY_WORDS, RingMemory, Setup};
 
@@ -148,8 +149,26 @@ fn is_seldom(note: &RingNote) -> bool {
     note.looks.fetch_add(1, Ordering::Relaxed) < MOST
 }
 
+/// Whether a probed call sets up a ring, by the number of the system call.
+pub(crate) fn is_setup(probe: u64, registers: [u64; BASES_AT_CALL]) -> bool {
+    let is_by_number = |probe: &Probe| probe.has_role(Role::SystemCall);
+    registers[0] == IO_URING_SETUP && pool().orders().probes.get(probe as usize).is_some_and(is_by_number)
+}
+
+/// The ring that a probed call is about, and for how many completions it waits.
+pub(crate) fn of_call(probe: u64, registers: [u64; BASES_AT_CALL]) -> Option<(RingName, u64)> {
+    let [a, b, c, d, e, ..] = registers;
+    let pool = pool();
+    let probe = pool.orders().probes.get(probe as usize)?;
+    if probe.has_role(Role::Ring) {
+        let waits_for = probe.reads(false).next().and_then(|read| registers.get(read.base()));
+        return Some((RingName::Library(a), waits_for.map_or(UNREADABLE, |count| count & 0xffff_ffff)));
+    }
+    (a == IO_URING_ENTER && probe.has_role(Role::SystemCall)).then(|| of_system_call([b, c, d, e]))
+}
+
 /// The ring that a system call by number is about, and for how many completions it waits: it is `io_uring_enter`'s arguments.
-pub(crate) fn of_system_call([descriptor, _, waits_for, flags]: [u64; 4]) -> (RingName, u64) {
+fn of_system_call([descriptor, _, waits_for, flags]: [u64; 4]) -> (RingName, u64) {
     const GET_EVENTS: u64 = 1;
     const IS_REGISTERED: u64 = 1 << 4;
     // A number in a table of the thread's own is no descriptor.

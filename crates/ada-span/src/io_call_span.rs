@@ -4,9 +4,20 @@ use ada_event::{EventSeq, TraceNanos};
 
 use crate::NONE;
 use crate::bytes::{Decoder, Encoder};
-use crate::ring::Waited;
 use crate::role::IoCall;
 use crate::thread_index::ThreadIndex;
+
+/// Whether an operation of a ring could not be done at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Waited {
+    /// Nobody knows.
+    Perhaps = 0,
+    /// It was not done when the call came back that asked for it.
+    Certainly = 1,
+    /// If the thread slept in that call: it waited for this one, which was the first that was not there.
+    IfAsleep = 2,
+}
 
 /// A call of which registers are known. [`crate::NONE`] where something is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use ada_event::{EventSeq, TraceNanos};
 
 use super::ending::{RingEnd, RingEnding};
 use super::look::{RingLook, Seen};
-use super::operation::{Completion, Entry, Operation, Waited};
-use crate::io_call_span::IoCallSpan;
+use super::operation::{Completion, Entry, Operation};
+use crate::io_call_span::{IoCallSpan, Waited};
 use crate::thread_index::ThreadIndex;
 
 /// A thread of the kernel's looks for what there is to do.
@@ -72,6 +72,13 @@ struct EndedWait {
     to: TraceNanos,
 }
 
+/// What a wait has ended with that ended with a completion: how, and with which operation.
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    how: RingEnding,
+    operation: Option<u64>,
+}
+
 /// A call that has not come back.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
@@ -97,7 +104,7 @@ struct Ring {
     /// Positions of those that a completion may be for.
     by_user_data: HashMap<u64, Vec<u64>>,
     /// The last completions: their positions, and what a wait for each ended with.
-    recent: VecDeque<(u64, Option<(RingEnding, Option<u64>)>)>,
+    recent: VecDeque<(u64, Option<Ending>)>,
     begun: HashMap<(ThreadIndex, EventSeq), Begun>,
     waited: Vec<EndedWait>,
     /// When it was looked at, and by whom.
@@ -189,7 +196,7 @@ impl Ring {
         done_at: u64,
         look: &RingLook,
         found: &mut Followed,
-    ) -> Option<(RingEnding, Option<u64>)> {
+    ) -> Option<Ending> {
         let time = look.time;
         let positions = self.by_user_data.get(&completion.user_data).map_or(&[][..], Vec::as_slice);
         let operations = positions.iter().filter_map(|position| self.operations.get(position));
@@ -227,7 +234,7 @@ impl Ring {
         found.calls.extend(call);
         let ending = completion.ending(&operation).filter(|_| !self.is_lost)?;
         let is_known = ending != RingEnding::Operation || is_call;
-        is_known.then(|| (ending, is_call.then_some(number)))
+        is_known.then(|| Ending { how: ending, operation: is_call.then_some(number) })
     }
 
     fn forget(&mut self, user_data: u64, position: u64) {
@@ -251,13 +258,13 @@ impl Ring {
     fn end(&mut self, look: &RingLook, seen: &Seen<'_>, begun: Begun) {
         let Some(awaited) = begun.awaited.filter(|_| !self.is_lost) else { return };
         let ending = if awaited < begun.done {
-            Some((RingEnding::WasThere, None))
+            Some(Ending { how: RingEnding::WasThere, operation: None })
         } else if awaited >= counted_on(self.done, seen.done[1]) {
-            Some((RingEnding::Nobody, None))
+            Some(Ending { how: RingEnding::Nobody, operation: None })
         } else {
             self.recent.iter().rev().find(|it| it.0 == awaited).and_then(|it| it.1)
         };
-        let Some((how, operation)) = ending else { return };
+        let Some(Ending { how, operation }) = ending else { return };
         let end = RingEnd { thread: look.thread, seq: look.seq, how: how as u64, operation };
         self.waited.push(EndedWait { key: seen.key, end, from: begun.time, to: look.time });
     }

@@ -12,4 +12,3 @@ mod operation;
 pub use ending::{RingEnd, RingEnding};
 pub(crate) use follower::follow;
 pub use look::RingLook;
-pub(crate) use operation::Waited;

@@ -3,7 +3,7 @@
 use ada_event::{EventSeq, TraceNanos};
 
 use crate::NONE;
-use crate::io_call_span::IoCallSpan;
+use crate::io_call_span::{IoCallSpan, Waited};
 use crate::role::IoCall;
 use crate::thread_index::ThreadIndex;
 
@@ -145,18 +145,6 @@ pub(super) struct Operation {
     pub(super) seq: EventSeq,
     /// Since when it, or what is left of it, is to be done.
     pub(super) start: TraceNanos,
-}
-
-/// Whether an operation could not be done at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub(crate) enum Waited {
-    /// Nobody knows.
-    Perhaps = 0,
-    /// It was not done when the call came back that asked for it.
-    Certainly = 1,
-    /// If the thread slept in that call: it waited for this one, which was the first that was not there.
-    IfAsleep = 2,
 }
 
 /// A completion.
