@@ -140,7 +140,7 @@ fn note_of(key: u64) -> &'static RingNote {
 fn is_seldom(note: &RingNote) -> bool {
     /// Less than a second on any machine.
     const LATELY: u64 = 1 << 30;
-    const MOST: u64 = 1 << 13;
+    const MOST: u64 = 1 << 14;
     let now = arch::clock();
     if now.wrapping_sub(note.since.load(Ordering::Relaxed)) > LATELY {
         note.since.store(now, Ordering::Relaxed);
