@@ -45,6 +45,8 @@ mod passing;
 mod probes;
 mod reads;
 mod recorder;
+mod ring_memory;
+mod rings;
 mod shadow_stack;
 mod stack_records;
 mod stacks;

@@ -57,6 +57,7 @@ const FURTHER: &[(u64, [u64; 6])] = &[
     (MMAP, [ADDRESS, 4096, 3, 0x10_0001, 5, 4096]),
     (MMAP, [0, 4096, 0, 0x4022, u64::MAX, 0]),
     (MMAP, [ADDRESS, 4096, 0, 0x10_4022, u64::MAX, 0]),
+    (MMAP, [0, 4096, 1, 1, 5, 0x1000_0000]),
     (MREMAP, [ADDRESS, 0, 4096, 3, ADDRESS, 0]),
     (MPROTECT, [ADDRESS, 4096, 5, 0, 0, 0]),
     (MADVISE, [ADDRESS, 4096, 23, 0, 0, 0]),

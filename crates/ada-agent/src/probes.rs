@@ -10,12 +10,13 @@ use ada_ring::state::ProbeCall;
 use ada_ring::{Lane, RawDetail, RawRecord, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::arch::number::{CLONE, CLONE3, FUTEX, IO_URING_ENTER, PRCTL, USERFAULTFD};
+use crate::arch::number::{CLONE, CLONE3, FUTEX, IO_URING_ENTER, IO_URING_SETUP, PRCTL, USERFAULTFD};
 use crate::filters::Afterwards;
 use crate::memory::{pool, process_block};
 use crate::reads::Sources;
+use crate::rings::{Look, RingName};
 use crate::syscall;
-use crate::{arch, chunks, crash, details, exec, filters, open_probes, own_stacks, reads, threads};
+use crate::{arch, chunks, crash, details, exec, filters, open_probes, own_stacks, reads, rings, threads};
 
 /// Of the flags of `clone`.
 const CLONE_VM: u64 = 0x100;
@@ -86,7 +87,11 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
             ..RawDetail::default()
         };
         let sources = Sources { bases, vectors: arch::saved_vectors(state) };
-        let time = keep(state, probe, CALL, &sources, detail, arch::call_context(saved));
+        let context = arch::call_context(saved);
+        let time = match rings::of_call(probe, registers) {
+            Some((ring, waits_for)) => keep_look(state, CALL, detail, context, ring, waits_for),
+            None => keep(state, probe, CALL, &sources, detail, context),
+        };
         AtomicU64::from_ptr(record.cast::<u64>()).store(time, Ordering::Release);
     }
     if has_role(probe, Role::Exec) {
@@ -139,8 +144,8 @@ fn kernel_call(probe: u64, registers: [u64; BASES_AT_CALL]) -> Option<(u64, [u64
     if has_role(probe, Role::Filter) {
         Some((PRCTL, [a, b, c, d, e, 0]))
     } else if has_role(probe, Role::SystemCall) {
-        // By these threads wait, and they do no harm.
-        (!matches!(a, FUTEX | IO_URING_ENTER)).then_some((a, [b, c, d, e, f, 0]))
+        // By these threads wait, or what they wait for is made, and they do no harm.
+        (!matches!(a, FUTEX | IO_URING_ENTER | IO_URING_SETUP)).then_some((a, [b, c, d, e, f, 0]))
     } else {
         // The C function takes a function, its stack, and the flags.
         has_role(probe, Role::Clone).then_some((CLONE, [c, b, 0, 0, 0, 0]))
@@ -248,7 +253,14 @@ pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut
             ..RawDetail::default()
         };
         let sources = Sources { bases, vectors: arch::saved_vectors(state) };
-        let time = keep(state, probe, RETURN, &sources, detail, arch::return_context(saved));
+        let context = arch::return_context(saved);
+        if rings::is_setup(probe, registers) {
+            rings::note_setup(results[0], registers[2]);
+        }
+        let time = match rings::of_call(probe, registers) {
+            Some((ring, waits_for)) => keep_look(state, RETURN, detail, context, ring, waits_for),
+            None => keep(state, probe, RETURN, &sources, detail, context),
+        };
         let kind = RecordKind::Return as u32 | IS_PROBED;
         chunks::write_at(state, (*frame).function, frame as u32 | kind, time);
         (*state).shadow_top = frame.sub(1) as u64;
@@ -333,14 +345,56 @@ unsafe fn keep_long(
     record.words[at + 1..][..first.len()].copy_from_slice(first);
     record.count += text.len() as u64;
     // SAFETY: the caller's promise.
-    let time = unsafe { write(state, mark, record, None) };
-    for part in rest.chunks(PROBE_WORDS) {
+    unsafe {
+        let time = write(state, mark, record, None);
+        write_more(state, record, rest.chunks(PROBE_WORDS), time);
+        time
+    }
+}
+
+/// Keeps a look at a ring, and gives the time of its record.
+///
+/// # Safety
+/// As [`keep`].
+#[inline(never)]
+unsafe fn keep_look(
+    state: *mut ThreadState,
+    mark: u32,
+    detail: RawDetail,
+    context: [u64; 4],
+    ring: RingName,
+    waits_for: u64,
+) -> u64 {
+    let look = Look::at(ring, waits_for, mark == RETURN);
+    let mut record = RawProbe { detail, context, count: 0, words: [UNREADABLE; PROBE_WORDS] };
+    let mut parts = look.words().chunks(PROBE_WORDS);
+    let first = parts.next().unwrap_or_default();
+    record.words[..first.len()].copy_from_slice(first);
+    record.count = look.words().len() as u64;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let time = write(state, mark, &record, None);
+        write_more(state, &mut record, parts, time);
+        time
+    }
+}
+
+/// Writes words that had no room in a record, behind it.
+///
+/// # Safety
+/// As [`keep`].
+unsafe fn write_more<'w>(
+    state: *mut ThreadState,
+    record: &mut RawProbe,
+    parts: impl Iterator<Item = &'w [u64]>,
+    time: u64,
+) {
+    for part in parts {
         record.count = part.len() as u64;
         record.words[..part.len()].copy_from_slice(part);
         // SAFETY: the caller's promise.
         unsafe { write(state, MORE, record, Some(time)) };
     }
-    time
 }
 
 /// Writes a record to the probes' lane and gives its time, which is now unless it is given.

@@ -91,7 +91,7 @@ pub(crate) fn take_long(read: Read, sources: &Sources, words: &mut [u64; LONG_TE
 
 /// Whether the program answers for memory that is not there, by a `userfaultfd`: the kernel then waits for the program, which may
 /// be waiting for this very thread.
-fn are_faults_watched() -> bool {
+pub(crate) fn are_faults_watched() -> bool {
     // In tests there is no process block.
     get(Item::Private) != 0 && process_block().faults_are_watched.load(Ordering::Relaxed) != 0
 }

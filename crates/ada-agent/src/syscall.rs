@@ -293,6 +293,16 @@ unsafe fn read_process(local: [u64; 2], remote: &[[u64; 2]]) -> i64 {
         unsafe { core::ptr::copy(address as *const u8, local[0] as *mut u8, length as usize) };
         return length.cast_signed();
     }
+    // SAFETY: the caller's promise.
+    unsafe { ask_process(local, remote) }
+}
+
+/// The same, by asking the kernel.
+///
+/// # Safety
+/// As [`read_process`].
+unsafe fn ask_process(local: [u64; 2], remote: &[[u64; 2]]) -> i64 {
+    let own = state_on_own_stack();
     let read = |process: u32| {
         let (local, count) = (local.as_ptr() as u64, remote.len() as u64);
         // SAFETY: the caller's promise; the kernel checks the remote vectors.
@@ -312,6 +322,16 @@ pub fn read_words(address: u64, words: &mut [u64]) -> bool {
     let bytes = size_of_val(words) as u64;
     // SAFETY: as many bytes as the slice has.
     unsafe { read_process([words.as_mut_ptr() as u64, bytes], &[[address, bytes]]) as u64 == bytes }
+}
+
+/// Reads pieces of this process's memory, each an address with a length, one behind the other; all or none.
+pub(crate) fn read_pieces(pieces: &[[u64; 2]], words: &mut [u64]) -> bool {
+    let bytes = size_of_val(words) as u64;
+    if pieces.iter().any(|piece| is_near_null(piece[0])) || pieces.iter().map(|piece| piece[1]).sum::<u64>() != bytes {
+        return false;
+    }
+    // SAFETY: as many bytes as the slice has.
+    unsafe { ask_process([words.as_mut_ptr() as u64, bytes], pieces) as u64 == bytes }
 }
 
 /// Reads what can be read of the bytes at an address; gives how many these are. They lie in two pages at most.

@@ -311,6 +311,8 @@ pub const MAX_PROBES: usize = 2048;
 pub const PROBE_WORDS: usize = 24;
 /// How many bytes a long text has at most.
 pub const LONG_TEXT: usize = 1024;
+/// How many words a look at a ring of the kernel's has at most: as many as a record with a long text.
+pub const RING_WORDS: usize = PROBE_WORDS + LONG_TEXT / 8;
 /// What a word reads as that is not mapped.
 pub const UNREADABLE: u64 = u64::MAX;
 
@@ -351,6 +353,9 @@ pub enum Role {
     CallOnly = 8,
     /// The calling thread ends: what it ends with is kept, and nothing of the call.
     ThreadEnd = 9,
+    /// The call is about a ring of the kernel's, which liburing's structure in its first argument describes: what it was asked to do is
+    /// kept at the call, and what is done at both ends. The probe's one read is for how many completions the call waits.
+    Ring = 10,
 }
 
 impl Probe {

@@ -7,6 +7,18 @@ use crate::bytes::{Decoder, Encoder};
 use crate::role::IoCall;
 use crate::thread_index::ThreadIndex;
 
+/// Whether an operation of a ring could not be done at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Waited {
+    /// Nobody knows.
+    Perhaps = 0,
+    /// It was not done when the call came back that asked for it.
+    Certainly = 1,
+    /// If the thread slept in that call: it waited for this one, which was the first that was not there.
+    IfAsleep = 2,
+}
+
 /// A call of which registers are known. [`crate::NONE`] where something is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoCallSpan {
@@ -31,6 +43,14 @@ pub struct IoCallSpan {
 }
 
 impl IoCallSpan {
+    /// Stands for the outer call of an operation that a ring was asked for.
+    pub(crate) const OF_RING: EventSeq = EventSeq(NONE);
+
+    /// Whether it is an operation that a ring was asked for. Its word is its number among these.
+    pub(crate) fn is_of_ring(&self) -> bool {
+        self.outer_seq == Self::OF_RING
+    }
+
     pub(crate) fn encode(&self, out: &mut Encoder) {
         out.u32(self.thread.0).u64(self.seq.0).u64(self.outer_seq.0).u64(self.start.0).u64(self.end.0).u64(self.what);
         for argument in self.arguments {
@@ -55,6 +75,15 @@ impl IoCallSpan {
                 (from.u32()? != 0).then_some(result)
             },
         })
+    }
+
+    /// Whether an operation of a ring had to wait, where the flag says whether its thread slept meanwhile.
+    pub(crate) fn has_waited_in_ring(&self, has_slept: impl FnOnce() -> bool) -> bool {
+        match self.arguments[1] {
+            it if it == Waited::Certainly as u64 => true,
+            it if it == Waited::IfAsleep as u64 => has_slept(),
+            _ => false,
+        }
     }
 
     /// A call that runs another program: no address stands for what it did.
@@ -84,8 +113,9 @@ impl IoCallSpan {
             | IoCall::Duplicate
             | IoCall::DuplicateTo
             | IoCall::EpollWait
-            | IoCall::EpollControl
-            | IoCall::Ring => Some(self.descriptor()),
+            | IoCall::EpollControl => Some(self.descriptor()),
+            // What could not be read has none.
+            IoCall::Ring => Some(self.descriptor()).filter(|it| i32::try_from(*it).is_ok()),
             IoCall::Poll => self.polled(),
             _ => None,
         }

@@ -6,6 +6,7 @@ use crate::NONE;
 use crate::bytes::{Decoder, Encoder};
 use crate::detail::EventDetail;
 use crate::io_call_span::IoCallSpan;
+use crate::ring::{RingEnd, RingLook, follow};
 use crate::role::IoCall;
 use crate::socket_address::socket_address;
 use crate::thread_index::ThreadIndex;
@@ -29,6 +30,10 @@ pub struct IoCalls {
     pub ready: Vec<ReadyDescriptor>,
     /// Addresses that something was sent to, or came from, by thread and call.
     pub addresses: Vec<CallAddress>,
+    /// Looks at rings, until these are followed.
+    pub looks: Vec<RingLook>,
+    /// What waits for rings ended with, by thread and call.
+    pub ring_ends: Vec<RingEnd>,
 }
 
 /// The address that a call sent something to, or got something from.
@@ -106,8 +111,7 @@ impl IoCalls {
     /// Registers of a call were not kept.
     pub(crate) fn lose(&mut self, what: IoCall, time: TraceNanos) {
         // Who only asks changes nothing.
-        let changes =
-            !matches!(what, IoCall::Poll | IoCall::Select | IoCall::EpollWait | IoCall::WaitChild | IoCall::Ring);
+        let changes = !matches!(what, IoCall::Poll | IoCall::Select | IoCall::EpollWait | IoCall::WaitChild);
         if matches!(what, IoCall::Unmap | IoCall::Map) {
             self.memory_known_until = self.memory_known_until.into_iter().chain([time]).min();
         } else if changes {
@@ -119,15 +123,28 @@ impl IoCalls {
         self.calls.extend(part.calls);
         self.ready.extend(part.ready);
         self.addresses.extend(part.addresses);
+        self.looks.extend(part.looks);
         self.left_out += part.left_out;
         self.known_until = self.known_until.into_iter().chain(part.known_until).min();
         self.memory_known_until = self.memory_known_until.into_iter().chain(part.memory_known_until).min();
     }
 
-    pub(crate) fn sort(&mut self) {
+    /// Finds out what rings have done, and puts everything in its order.
+    pub(crate) fn finish(&mut self) {
+        let followed = follow(std::mem::take(&mut self.looks));
+        let room = MOST_CALLS.saturating_sub(self.calls.len());
+        self.left_out += followed.calls.len().saturating_sub(room) as u64;
+        self.calls.extend(followed.calls.into_iter().take(room));
+        self.ring_ends = followed.ends;
+        self.known_until = self.known_until.into_iter().chain(followed.known_until).min();
+        self.sort();
+    }
+
+    fn sort(&mut self) {
         self.calls.sort_unstable_by_key(|call| (call.start, call.thread, call.seq));
         self.ready.sort_by_key(|it| (it.thread, it.seq));
         self.addresses.sort_by_key(|it| (it.thread, it.seq));
+        self.ring_ends.sort_by_key(|it| (it.thread, it.seq));
     }
 
     /// What was ready when a call came back.
@@ -136,6 +153,21 @@ impl IoCalls {
         let first = self.ready.partition_point(|it| key(it) < (call.thread, call.seq));
         let count = self.ready[first..].iter().take_while(|it| key(it) == (call.thread, call.seq)).count();
         &self.ready[first..first + count]
+    }
+
+    /// Notes a look at a ring.
+    pub(crate) fn look(&mut self, look: RingLook) {
+        if self.looks.len() < MOST_CALLS {
+            self.looks.push(look);
+        } else {
+            self.lose(IoCall::Ring, look.time);
+        }
+    }
+
+    /// What a wait for a ring ended with.
+    pub(crate) fn ring_end(&self, call: &IoCallSpan) -> Option<&RingEnd> {
+        let found = self.ring_ends.binary_search_by_key(&(call.thread, call.seq), |it| (it.thread, it.seq));
+        found.ok().map(|at| &self.ring_ends[at])
     }
 
     /// The address that a call sent something to, or got something from.
@@ -154,6 +186,7 @@ impl IoCalls {
         out.list(&self.addresses, |out, it| {
             out.u32(it.thread.0).u64(it.seq.0).text(&it.address);
         });
+        out.list(&self.ring_ends, |out, it| it.encode(out));
     }
 
     pub(crate) fn decode(from: &mut Decoder<'_>) -> Option<Self> {
@@ -171,6 +204,8 @@ impl IoCalls {
                     address: from.text()?,
                 })
             })?,
+            looks: Vec::new(),
+            ring_ends: from.list(RingEnd::decode)?,
         })
     }
 
@@ -178,6 +213,7 @@ impl IoCalls {
         self.calls.iter().all(|it| it.thread.as_usize() < threads)
             && self.ready.iter().all(|it| it.thread.as_usize() < threads)
             && self.addresses.iter().all(|it| it.thread.as_usize() < threads)
+            && self.ring_ends.iter().all(|it| it.thread.as_usize() < threads)
     }
 }
 

@@ -30,6 +30,7 @@ mod open_chains;
 mod outcome;
 pub mod pthread;
 mod replay;
+mod ring;
 mod role;
 mod session;
 pub mod shared;
@@ -60,6 +61,7 @@ pub use outcome::{Outcome, Reason, Status};
 pub use replay::{
     Closed, FunctionNumber, KnownFunction, Opened, ProcessEnd, Replay, ReplayOptions, SpanHandle, SpanSink, ThreadFacts,
 };
+pub use ring::{RingEnd, RingEnding, RingLook};
 pub use role::{GcdCall, GoCall, GoPart, IoCall, OnceCall, Role, SpinCall, Submit, SwiftCall, SyncCall};
 pub use session::{ProcessTrace, asks_to_end, content_key, function_traits, replay_options};
 pub use source::{ProcessSource, ThreadInfo};

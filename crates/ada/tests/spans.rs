@@ -27,6 +27,8 @@ mod once_waits;
 mod priorities;
 #[path = "spans/recording.rs"]
 mod recording;
+#[path = "spans/ring_waits.rs"]
+mod ring_waits;
 #[path = "spans/several.rs"]
 mod several;
 #[path = "spans/shared_deadlocks.rs"]

@@ -29,6 +29,7 @@ pub(crate) mod number {
     pub(crate) const SECCOMP: u64 = 317;
     pub(crate) const MEMFD_CREATE: u64 = 319;
     pub(crate) const USERFAULTFD: u64 = 323;
+    pub(crate) const IO_URING_SETUP: u64 = 425;
     pub(crate) const IO_URING_ENTER: u64 = 426;
     pub(crate) const CLONE3: u64 = 435;
 }

@@ -14,7 +14,7 @@ use ada_value::{Prototype, Style, Type, is_c_library};
 use super::detail_lane::ThreadDetails;
 use crate::install::function_numbers::ByNumber;
 use crate::plan::module::Module;
-use crate::plan::probes::is_lock_probe;
+use crate::plan::probes::{RingDescriptors, is_lock_probe, ring_functions};
 
 /// Something of a process that somebody should look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +89,8 @@ struct Use {
     is_pair: bool,
     /// Whether it is `syscall`, whose second argument is a ring's where it waits for one, and a futex's address.
     is_by_number: bool,
+    /// Whether it is about a ring.
+    is_ring: bool,
     /// What it does to memory.
     memory: MemoryUse,
 }
@@ -140,6 +142,7 @@ impl Use {
             result: is_descriptor(&prototype.result) && !is_new,
             is_pair,
             is_by_number: false,
+            is_ring: false,
             memory: MemoryUse::of(&prototype.name),
         }
     }
@@ -166,6 +169,9 @@ impl UsedDescriptors {
                 if used != Use::default() {
                     *self.functions.get_mut(module.first_function + index as u32) = used;
                 }
+            }
+            for index in ring_functions().filter_map(|name| module.functions.find(name)) {
+                self.functions.get_mut(module.first_function + index as u32).is_ring = true;
             }
             if is_c_library(&module.file.path.file_name().unwrap_or_default().to_string_lossy()) {
                 for index in 0..module.functions.len() {
@@ -215,9 +221,10 @@ impl UsedDescriptors {
                         MemoryUse::Execs => self.unmapped(pid, 0, u64::MAX),
                         MemoryUse::Maps | MemoryUse::Nothing => {}
                     }
-                    let is_ring = used.is_by_number && captured.argument(0) == Some(IO_URING_ENTER);
-                    let ring = captured.argument(1).filter(|_| is_ring);
-                    ring.into_iter().for_each(|it| self.used(pid, it as u32));
+                    let is_ring = used.is_ring || used.is_by_number && captured.argument(0) == Some(IO_URING_ENTER);
+                    let ring = if is_ring { RingDescriptors::of(captured.words()) } else { RingDescriptors::default() };
+                    ring.used.into_iter().for_each(|it| self.used(pid, it));
+                    ring.closed.into_iter().for_each(|it| self.closed(pid, it));
                     argument.filter(|_| used.closes != 1).into_iter().for_each(|it| self.used(pid, it as u32));
                     closes.into_iter().for_each(|it| self.closed(pid, it as u32));
                     if let Some(socket) = closes.filter(|_| used.connects) {

@@ -80,6 +80,13 @@ impl<'a> Captured<'a> {
         (self.word(offset_of!(RawProbe, count)) > 0).then(|| self.word(offset_of!(RawProbe, words)))
     }
 
+    /// All words that a probe has read.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        let (words, _) = self.bytes.get(offset_of!(RawProbe, words)..).unwrap_or_default().as_chunks();
+        let count = (self.word(offset_of!(RawProbe, count)) as usize).min(words.len());
+        words[..count].iter().map(|word| u64::from_le_bytes(*word))
+    }
+
     /// The payload of a runtime probe.
     pub(crate) fn probe_payload(&self, function: FunctionId) -> Payload<'a> {
         const WORDS: usize = offset_of!(RawProbe, words);

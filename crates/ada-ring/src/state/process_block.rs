@@ -4,6 +4,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::origins::{ARENAS, ListedArena};
 use crate::state::private::{PROCESS_BYTES, STATES};
+use crate::state::ring_note::{RING_NOTES, RingNote};
 
 /// What the agent keeps for a process, in private memory behind the thread states. Of the one behind those of a further
 /// region only `state_threads` is used.
@@ -68,6 +69,8 @@ pub struct ProcessBlock {
     pub faults_are_watched: AtomicU64,
     /// The arenas, in no order.
     pub arenas: [ListedArena; ARENAS],
+    /// Rings of the kernel's that the program has used, in no order.
+    pub rings: [RingNote; RING_NOTES],
     /// Room for the arguments of system calls that the recorder has made.
     pub scratch: [AtomicU64; 8],
 }

@@ -37,7 +37,7 @@ use crate::thread_index::ThreadIndex;
 use crate::wait;
 
 /// Raised whenever the same events make other tables.
-pub const ANALYSIS_VERSION: u64 = 25;
+pub const ANALYSIS_VERSION: u64 = 26;
 
 /// Analyses a process and writes its tables into an empty folder. `progress` is called with each few thousand events.
 pub fn analyze(

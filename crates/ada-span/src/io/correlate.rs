@@ -9,6 +9,7 @@ use super::letters::Letters;
 use super::objects::{Object, ObjectKind, Objects};
 use super::process_io::ProcessIo;
 use super::queues::Queues;
+use super::rings::{Awaited, operations};
 use super::several::{descriptors_of, name_several};
 use super::signals::Signals;
 use super::streams::{CallPlace, Piece, Source, Stream};
@@ -44,6 +45,7 @@ pub fn correlate(processes: &[ProcessIo<'_>]) -> SessionIo {
         controls: vec![Vec::new(); processes.len()],
         listeners: HashSet::new(),
         queues: Queues::default(),
+        operations: operations(processes),
         known_until: processes.iter().map(|process| process.known_until.unwrap_or_default()).min().unwrap_or_default(),
     };
     finder.collect();
@@ -85,8 +87,8 @@ impl Finder<'_> {
                 }
                 let bytes = self.bytes(object, call);
                 let is_counter = self.object(object).kind == ObjectKind::Counter;
-                let has_slept =
-                    is_counter && (self.processes[place.process].has_slept)(call.thread, call.start, call.end);
+                let slept = || (self.processes[place.process].has_slept)(call.thread, call.start, call.end);
+                let has_slept = is_counter && if call.is_of_ring() { call.has_waited_in_ring(slept) } else { slept() };
                 let stream = self.streams.entry(object).or_default();
                 match bytes {
                     Some(bytes) => stream.add_read(Piece { has_slept, ..piece(place, call, bytes) }),
@@ -207,13 +209,16 @@ impl Finder<'_> {
         let table = &self.tables[place.process];
         let object_of = |descriptor: u32| table.object(table.place(descriptor, call.start));
         let ready = self.processes[place.process].io.ready_in(call);
-        let descriptors: Vec<u32> = match ready.is_empty() {
-            true => call.used().into_iter().collect(),
-            false => descriptors_of(ready),
+        let mut doubts = Doubts(wait.doubts);
+        let is_ring = call.what() == IoCall::Ring;
+        let awaited = if is_ring { self.awaited(place, call, &mut doubts) } else { Awaited::default() };
+        let descriptors: Vec<u32> = match (awaited.operation, ready.is_empty()) {
+            (Some((descriptor, _)), _) => vec![descriptor],
+            (None, true) => call.used().into_iter().collect(),
+            (None, false) => descriptors_of(ready),
         };
         let descriptor = descriptors.first().copied();
-        let object = descriptor.and_then(object_of);
-        let mut doubts = Doubts(wait.doubts);
+        let object = awaited.operation.map_or_else(|| descriptor.and_then(object_of), |(_, object)| object);
         let found = |waker, doubts| IoWait {
             wait: at,
             descriptor,
@@ -223,10 +228,10 @@ impl Finder<'_> {
             doubts,
         };
         let is_unknown = ready.iter().any(|it| it.descriptor.is_none());
-        if is_unknown || descriptors.iter().any(|it| object_of(*it).is_none()) {
+        if is_unknown || !is_ring && descriptors.iter().any(|it| object_of(*it).is_none()) {
             doubts.add(Doubt::UnknownObject);
         }
-        if wait.has_ended != 1 || call.small_result().is_none() {
+        if wait.has_ended != 1 || call.small_result().is_none() && !is_ring {
             return found(None, doubts);
         }
         let source = match call.what() {
@@ -238,6 +243,7 @@ impl Finder<'_> {
                 false => self.read_from(object, place, call),
             }),
             what if what.gives() => object.and_then(|object| self.room_made(object, place, call)),
+            IoCall::Ring => awaited.source,
             IoCall::Accept => object.map(|_| self.accepted(place, call)),
             IoCall::Connect => object.and_then(|object| self.let_in(object, place, call)),
             IoCall::Poll | IoCall::Select if !ready.is_empty() => Some(self.several_ready(ready, place, call)),

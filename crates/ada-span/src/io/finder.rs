@@ -61,6 +61,8 @@ pub(super) struct Finder<'a> {
     pub(super) listeners: HashSet<ObjectIndex>,
     /// How they are taken.
     pub(super) queues: Queues,
+    /// Where operations of rings are among the calls, by their numbers.
+    pub(super) operations: Vec<HashMap<u64, usize>>,
     /// Until when all calls of all processes are known.
     pub(super) known_until: TraceNanos,
 }

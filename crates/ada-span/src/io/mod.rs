@@ -14,6 +14,7 @@ mod process_io;
 mod queues;
 mod readiness;
 mod received;
+mod rings;
 mod room;
 mod several;
 mod signals;

@@ -100,6 +100,8 @@ impl IoCall {
             | "io_uring_wait_cqes"
             | "io_uring_wait_cqe_timeout"
             | "io_uring_get_cqe" => (Self::Ring, true),
+            // These hand something over, and wait for nothing.
+            "io_uring_submit" | "io_uring_submit_and_get_events" | "io_uring_get_events" => (Self::Ring, false),
             "waitpid" | "wait4" => (Self::WaitChild, true),
             "close" | "close_nocancel" => (Self::Close, false),
             "shutdown" => (Self::Shutdown, false),

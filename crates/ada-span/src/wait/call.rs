@@ -17,6 +17,7 @@ use crate::io_call_span::IoCallSpan;
 use crate::io_calls::IoCalls;
 use crate::outcome::{Outcome, Reason, Status};
 use crate::replay::{Closed, FunctionNumber, Opened};
+use crate::ring::RingLook;
 use crate::role::{IoCall, Role, SyncCall};
 use crate::thread_index::ThreadIndex;
 
@@ -247,6 +248,19 @@ impl SyncCalls {
             (Role::Sync(SyncCall::Input(call) | SyncCall::Descriptor(call)), Some(detail))
                 if !matches!(call, IoCall::Other | IoCall::SignalWait) =>
             {
+                let mut arguments = std::array::from_fn(|at| detail.registers[first + at]);
+                if call == IoCall::Ring {
+                    self.io.look(RingLook {
+                        thread,
+                        seq: opened.seq,
+                        time: opened.start,
+                        is_return: false,
+                        words: detail.words.clone(),
+                    });
+                    // liburing has the descriptor in memory.
+                    let descriptor = RingLook::descriptor(&detail.words).map_or(NONE, u64::from);
+                    arguments[0] = if is_by_number { arguments[0] } else { descriptor };
+                }
                 Some(IoCallSpan {
                     thread,
                     seq: opened.seq,
@@ -254,7 +268,7 @@ impl SyncCalls {
                     start: opened.start,
                     end: opened.start,
                     what: call as u64,
-                    arguments: std::array::from_fn(|at| detail.registers[first + at]),
+                    arguments,
                     word: detail.words.first().copied().unwrap_or(NONE),
                     result: None,
                 })
@@ -264,7 +278,7 @@ impl SyncCalls {
         match role {
             _ if io.is_some() => drop(self.with_registers.insert(opened.function)),
             Role::Sync(SyncCall::Input(what) | SyncCall::Descriptor(what))
-                if self.with_registers.contains(&opened.function) =>
+                if what == IoCall::Ring || self.with_registers.contains(&opened.function) =>
             {
                 self.io.lose(what, opened.start);
             }
@@ -305,6 +319,10 @@ impl SyncCalls {
                 let is_pair = matches!(io.what(), IoCall::Pipe | IoCall::SocketPair);
                 let left = back.as_ref().filter(|_| is_pair).and_then(|detail| detail.words.first().copied());
                 let word = left.unwrap_or(io.word);
+                if let Some(back) = back.as_ref().filter(|_| io.what() == IoCall::Ring) {
+                    let (thread, seq, words) = (io.thread, io.seq, back.words.clone());
+                    self.io.look(RingLook { thread, seq, time: end, is_return: true, words });
+                }
                 self.io.keep(IoCallSpan { end, result, word, ..io }, back.as_ref());
             }
             if is_short && open.call.is_some() && open.call == self.calls.len().checked_sub(1) {

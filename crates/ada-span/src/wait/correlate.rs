@@ -56,7 +56,7 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
         spins.join(part.spins);
         yields.extend(part.yields.waits());
     }
-    io.sort();
+    io.finish();
     if calls.is_empty() && onces.is_empty() && yields.is_empty() && spins.is_empty() {
         return Waits { io, ..Waits::default() };
     }

@@ -7,10 +7,12 @@
 mod dispatch;
 mod go;
 mod limits;
+mod rings;
 mod swift;
 mod waits;
 
 pub(crate) use limits::limits;
+pub(crate) use rings::{RingDescriptors, ring_functions};
 pub(crate) use waits::is_lock_probe;
 
 use std::collections::HashMap;
@@ -83,7 +85,7 @@ const RUNTIMES: [Runtime; 3] = [swift::RUNTIME, dispatch::RUNTIME, go::RUNTIME];
 
 /// All rows, in the order of their numbers.
 fn rows() -> impl Iterator<Item = &'static Probe> {
-    [SYSTEM, swift::PROBES, dispatch::PROBES, go::PROBES, waits::PROBES].into_iter().flatten()
+    [SYSTEM, swift::PROBES, dispatch::PROBES, go::PROBES, waits::PROBES, rings::PROBES].into_iter().flatten()
 }
 
 /// What glibc calls when a thread ends. The first is called when the process does too, and static programs may lack it.
@@ -140,7 +142,12 @@ const SYSTEM: &[Probe] = &[
 static NUMBERS: LazyLock<HashMap<&'static str, u32>> =
     LazyLock::new(|| (0..).zip(rows()).map(|(number, probe)| (probe.name, number)).collect());
 
-const ALL: usize = SYSTEM.len() + swift::PROBES.len() + dispatch::PROBES.len() + go::PROBES.len() + waits::PROBES.len();
+const ALL: usize = SYSTEM.len()
+    + swift::PROBES.len()
+    + dispatch::PROBES.len()
+    + go::PROBES.len()
+    + waits::PROBES.len()
+    + rings::PROBES.len();
 const _: () = assert!(ALL <= MAX_PROBES);
 
 /// Puts the table where the agent finds it. `follow` says whether other programs are of interest.
@@ -221,7 +228,7 @@ pub(crate) fn is_signal_action(functions: &FunctionTable, index: usize) -> bool 
 
 /// Whether the agent acts on calls of a function, and does not only keep what it sees.
 pub(crate) fn is_relied_on(functions: &FunctionTable, index: usize) -> bool {
-    !matches!(role_of(functions, index), Role::None | Role::CallOnly | Role::ThreadEnd)
+    !matches!(role_of(functions, index), Role::None | Role::CallOnly | Role::ThreadEnd | Role::Ring)
 }
 
 fn role_of(functions: &FunctionTable, index: usize) -> Role {
