@@ -2,9 +2,9 @@
 
 use crate::arch::SECCOMP_ARCHITECTURE;
 use crate::arch::number::{
-    CLOCK_GETTIME, CLOSE, FUTEX, GETPID, GETTID, MADVISE, MEMFD_CREATE, MMAP, MPROTECT, MREMAP, MUNMAP, NANOSLEEP,
-    OPENAT, PROCESS_VM_READV, RT_SIGACTION, RT_SIGPROCMASK, RT_SIGRETURN, RT_TGSIGQUEUEINFO, SIGALTSTACK, TGKILL,
-    TKILL,
+    CLOCK_GETTIME, CLOSE, FSTAT, FUTEX, GETPID, GETTID, MADVISE, MEMFD_CREATE, MMAP, MPROTECT, MREMAP, MUNMAP,
+    NANOSLEEP, OPENAT, PROCESS_VM_READV, RECVMSG, RT_SIGACTION, RT_SIGPROCMASK, RT_SIGRETURN, RT_TGSIGQUEUEINFO,
+    SIGALTSTACK, SOCKETPAIR, TGKILL, TKILL,
 };
 use crate::bpf::Judged;
 
@@ -19,6 +19,9 @@ pub const FOR_INSTALLING: [u64; 5] = [OPENAT, CLOSE, MMAP, MUNMAP, MADVISE];
 /// The same where the process runs already.
 pub const FOR_ATTACHING: [u64; 6] = [MEMFD_CREATE, CLOSE, MMAP, MUNMAP, MADVISE, RT_SIGACTION];
 
+/// What it has a process do that cannot open what it is to have.
+pub const FOR_GIVING: [u64; 5] = [MMAP, MUNMAP, SOCKETPAIR, RECVMSG, CLOSE];
+
 /// A bit for each system call, by number.
 pub type CallSet = [u64; 8];
 
@@ -30,6 +33,7 @@ const ADDRESS: u64 = 0x7fff_f7ff_0000;
 /// What the agent asks of the kernel, as it asks it, and what the recorder has a process ask.
 const CALLS: &[(u64, [u64; 6])] = &[
     (CLOSE, [5, 0, 0, 0, 0, 0]),
+    (FSTAT, [5, ADDRESS, 0, 0, 0, 0]),
     (MMAP, [ADDRESS, 4096, 3, 0x10_4022, u64::MAX, 0]),
     (MPROTECT, [ADDRESS, 4096, 7, 0, 0, 0]),
     (MUNMAP, [ADDRESS, 4096, 0, 0, 0, 0]),
@@ -40,6 +44,8 @@ const CALLS: &[(u64, [u64; 6])] = &[
     (MADVISE, [ADDRESS, 4096, 18, 0, 0, 0]),
     (NANOSLEEP, [ADDRESS, 0, 0, 0, 0, 0]),
     (GETPID, [0; 6]),
+    (RECVMSG, [5, ADDRESS, 0x4000_0040, 0, 0, 0]),
+    (SOCKETPAIR, [1, 0x8_0002, 0, ADDRESS, 0, 0]),
     (SIGALTSTACK, [0, ADDRESS, 0, 0, 0, 0]),
     (GETTID, [0; 6]),
     (TKILL, [1, 0, 0, 0, 0, 0]),
@@ -58,6 +64,8 @@ const FURTHER: &[(u64, [u64; 6])] = &[
     (MMAP, [0, 4096, 0, 0x4022, u64::MAX, 0]),
     (MMAP, [ADDRESS, 4096, 0, 0x10_4022, u64::MAX, 0]),
     (MMAP, [0, 4096, 1, 1, 5, 0x1000_0000]),
+    (MMAP, [0, 4096, 3, 0x22, u64::MAX, 0]),
+    (MMAP, [ADDRESS, 4096, 3, 0x11, 5, 4096]),
     (MREMAP, [ADDRESS, 0, 4096, 3, ADDRESS, 0]),
     (MPROTECT, [ADDRESS, 4096, 5, 0, 0, 0]),
     (MADVISE, [ADDRESS, 4096, 23, 0, 0, 0]),

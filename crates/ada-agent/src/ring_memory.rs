@@ -7,7 +7,7 @@
 use ada_ring::state::RING_SETUP;
 use core::ops::Range;
 
-use crate::arch::number::{MMAP, MUNMAP};
+use crate::arch::number::{FSTAT, MMAP, MUNMAP};
 use crate::syscall;
 
 /// Of the flags that a ring is set up with: a thread of the kernel's looks for what it is to do, and no call says when.
@@ -66,13 +66,26 @@ impl Mapping {
         const SHARED: u64 = 1;
         // SAFETY: a new mapping wherever there is room.
         let start = unsafe { syscall::call(MMAP, [0, length, READ, SHARED, descriptor.into(), offset]) };
-        (start > 0).then(|| Self(start as u64..start as u64 + length))
+        let mapping = (start > 0).then(|| Self(start as u64..start as u64 + length))?;
+        // The program may have closed it, and have another file by this number: behind its end there is nothing to read.
+        is_no_file(descriptor).then_some(mapping)
     }
 
     fn word(&self, offset: u64) -> u32 {
         // SAFETY: callers ask for words of the mapping; the kernel changes them at any time.
         unsafe { ((self.0.start + offset) as *const u32).read_volatile() }
     }
+}
+
+/// Whether a descriptor is of something that has no type among files, as a ring.
+fn is_no_file(descriptor: u32) -> bool {
+    const WORDS: usize = 18;
+    const MODE: usize = 3;
+    const TYPE: u64 = 0o170_000;
+    let mut status = [0_u64; WORDS];
+    // SAFETY: the kernel fills it in, and it has room for that.
+    let asked = unsafe { syscall::call(FSTAT, [descriptor.into(), status.as_mut_ptr() as u64, 0, 0, 0, 0]) };
+    asked == 0 && status[MODE] & TYPE == 0
 }
 
 /// Where the entries are, as an offset of the descriptor.

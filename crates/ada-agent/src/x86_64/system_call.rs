@@ -5,6 +5,7 @@ use core::arch::{asm, naked_asm};
 /// The numbers of the system calls that the agent makes.
 pub(crate) mod number {
     pub(crate) const CLOSE: u64 = 3;
+    pub(crate) const FSTAT: u64 = 5;
     pub(crate) const MMAP: u64 = 9;
     pub(crate) const MPROTECT: u64 = 10;
     pub(crate) const MUNMAP: u64 = 11;
@@ -15,6 +16,8 @@ pub(crate) mod number {
     pub(crate) const MADVISE: u64 = 28;
     pub(crate) const NANOSLEEP: u64 = 35;
     pub(crate) const GETPID: u64 = 39;
+    pub(crate) const RECVMSG: u64 = 47;
+    pub(crate) const SOCKETPAIR: u64 = 53;
     pub(crate) const CLONE: u64 = 56;
     pub(crate) const SIGALTSTACK: u64 = 131;
     pub(crate) const PRCTL: u64 = 157;

@@ -4,7 +4,7 @@
 use std::mem::offset_of;
 
 use ada_agent::bpf;
-use ada_agent::own_calls::{self, CallSet, FOR_ATTACHING, FOR_CRASHES, FOR_INSTALLING};
+use ada_agent::own_calls::{self, CallSet, FOR_ATTACHING, FOR_CRASHES, FOR_GIVING, FOR_INSTALLING};
 use ada_event::{ProcessId, RuntimeAddr, ThreadId};
 use ada_process::maps::Mapping;
 use ada_process::procfs::ProcessDir;
@@ -77,6 +77,11 @@ impl InheritedFilters {
     /// Whether a crash can be recorded and still happens.
     pub(crate) fn allow_crash_handlers(&self) -> bool {
         self.allow(&FOR_CRASHES)
+    }
+
+    /// Whether it can be given what it cannot open.
+    pub(crate) fn allow_giving(&self) -> bool {
+        self.allow(&FOR_GIVING)
     }
 
     /// Writes them where the agent looks.

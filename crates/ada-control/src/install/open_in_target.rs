@@ -33,9 +33,8 @@ pub(crate) struct MappedPart {
 
 impl OpenInTarget {
     /// A user's rings, for a process of that user's.
-    pub(crate) fn rings(remote: &dyn Remote, pid: ProcessId, rings: &UserRings) -> Result<Self, ControlError> {
-        let given = |_| hand_over(remote, pid, rings.file()).map_err(injected("giving it the rings"));
-        open(remote, &path_of(rings.file()), libc::O_RDWR).or_else(given).map(Self::Descriptor)
+    pub(crate) fn rings(remote: &dyn Remote, rings: &UserRings) -> Result<Self, ControlError> {
+        open(remote, &path_of(rings.file()), libc::O_RDWR).map(Self::Descriptor)
     }
 
     /// The code and the orders.
@@ -43,12 +42,9 @@ impl OpenInTarget {
         open(remote, &shared.code.path(), libc::O_RDONLY).map(Self::Descriptor)
     }
 
-    /// The same for a process that may not be able to open them: another user's, or one with another root.
-    pub(crate) fn code_given(remote: &dyn Remote, pid: ProcessId, shared: &SharedMemory) -> Result<Self, ControlError> {
-        Self::code(remote, shared).or_else(|_| {
-            let given = shared.code.open_to_read().and_then(|file| hand_over(remote, pid, &file));
-            given.map(Self::Descriptor).map_err(injected("giving it the code"))
-        })
+    /// A file for a process that cannot open it: another user's, or one with another root.
+    pub(crate) fn given(remote: &dyn Remote, pid: ProcessId, file: &File) -> Result<Self, ControlError> {
+        hand_over(remote, pid, file).map(Self::Descriptor).map_err(injected("giving it shared memory"))
     }
 
     /// An empty memfd that the target makes itself: it may not be allowed to open what is ada's. `name` is the address of its name.

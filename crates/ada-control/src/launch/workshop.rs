@@ -129,8 +129,15 @@ impl Workshop {
         let pid = gate.tracee.pid();
         let rings = self.shared.rings.of_process(pid).doing("making rings for its user")?;
         self.shared.rings.give(pid, rings);
-        let rings = OpenInTarget::rings(gate, pid, rings)?;
-        let code = OpenInTarget::code_given(gate, pid, &self.shared)?;
+        let may_be_given = |error| if filters.allow_giving() { Ok(()) } else { Err(error) };
+        let rings = OpenInTarget::rings(gate, rings).or_else(|error| {
+            may_be_given(error)?;
+            OpenInTarget::given(gate, pid, rings.file())
+        })?;
+        let code = OpenInTarget::code(gate, &self.shared).or_else(|error| {
+            may_be_given(error)?;
+            OpenInTarget::given(gate, pid, &self.shared.code.open_to_read().doing("opening ada's code")?)
+        })?;
         let id = self.next_program();
         let program = Program {
             id,

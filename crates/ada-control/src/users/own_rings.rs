@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use ada_agent::own_calls::{self, CallSet};
+use ada_agent::own_calls::{self, CallSet, FOR_GIVING};
 use ada_event::{ProcessId, RuntimeAddr};
 use ada_process::maps::{self, Mapping};
 use ada_process::procfs::ProcessDir;
@@ -102,7 +102,7 @@ impl OwnRings<'_> {
         }
         let old = self.shared.rings.mapped_as(mapped).ok_or_else(|| io::Error::other("it has unknown rings"))?;
         self.shared.rings.give(pid, rings);
-        let open = OpenInTarget::rings(&halted, pid, rings).map_err(io::Error::other)?;
+        let open = OpenInTarget::given(&halted, pid, rings.file()).map_err(io::Error::other)?;
         let exchanged = exchange(&halted, &open, layout, rings).and_then(|()| states.go_over(old, rings));
         open.close(&halted).map_err(io::Error::other)?;
         exchanged.map(|()| Attempt::Done)
@@ -116,10 +116,8 @@ fn code(mappings: &[Mapping], memfd: MemfdId) -> Vec<Range<RuntimeAddr>> {
 }
 
 /// A system call that this takes, and the process would be killed for.
-fn forbidden_call(forbidden: &CallSet) -> Option<i64> {
-    let taken =
-        [libc::SYS_mmap, libc::SYS_munmap, libc::SYS_openat, libc::SYS_socketpair, libc::SYS_recvmsg, libc::SYS_close];
-    taken.into_iter().find(|call| own_calls::contains(forbidden, *call as u64))
+fn forbidden_call(forbidden: &CallSet) -> Option<u64> {
+    FOR_GIVING.into_iter().find(|call| own_calls::contains(forbidden, *call))
 }
 
 /// Maps a user's rings where the process has others. Nobody sees it without any.
