@@ -55,7 +55,7 @@ use x86_64 as arch;
 
 pub use ada_process::End;
 pub use ada_ring::{DetailMode, OnFull};
-pub use attach::{HookRemoval, attach, remove_orphaned_hooks};
+pub use attach::{HookRemoval, OrphanedProcess, attach, orphaned_processes, remove_orphaned_hooks};
 pub use drain::session::save_orphaned_ring;
 pub use error::ControlError;
 pub use live::handlers::{StopSwitch, stop_on_signals};

@@ -54,7 +54,7 @@ pub(crate) enum Command {
     Attach(attach::Args),
     /// End the recording of a process that was attached to
     Detach(attach::DetachArgs),
-    /// List the traces that are running
+    /// List the traces that are running, and processes with the hooks of an ada that was killed
     Ps(ps::Args),
     /// Tell what a traced program did: time, threads, oddities
     Report(report::Args),

@@ -48,7 +48,7 @@ use crate::progress::Progress;
 use crate::record::{Beginning, Ending, StoodStill, Subject, TraceReport, record};
 use crate::tracked::{Attached, ProcessFacts, Programs};
 
-pub use self::orphaned_hooks::{HookRemoval, remove_orphaned_hooks};
+pub use self::orphaned_hooks::{HookRemoval, OrphanedProcess, orphaned_processes, remove_orphaned_hooks};
 
 /// Records a process that runs already, until it ends, there is enough of it, or `stop` says so. Then all hooks are removed.
 pub fn attach(

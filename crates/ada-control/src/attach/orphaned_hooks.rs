@@ -59,11 +59,13 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
         }
         Recorder::Gone => {}
     }
-    // Threads that wait for the recorder stop waiting.
-    let gone = memory.write(layout.pool + offset_of!(Control, recorder_gone) as u64, &1_u32.to_le_bytes());
-    gone.map_err(|error| refused(machine::why_not(&error)))?;
+    say_that_it_is_gone(layout, &memory).map_err(|error| refused(machine::why_not(&error)))?;
     let mut removal = HookRemoval { processes: 0, passing: 0, kept: Vec::new() };
     for users in hooked_by_user(memfd).into_values() {
+        // Those of another user have other rings. Where it fails they find out by themselves.
+        for (layout, memory) in users.iter().filter_map(|user| memory_of(*user)) {
+            let _ = say_that_it_is_gone(layout, &memory);
+        }
         // No process gets hooks any more, and a fork has those of its parent.
         let tables: BTreeMap<site_table::TableAt, Vec<Site>> =
             users.iter().flat_map(|user| sites_of(*user, memfd)).collect();
@@ -73,6 +75,48 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
         removal.kept.extend(unhook(&sites, memfd, users).kept);
     }
     Ok(Some(removal))
+}
+
+/// A process that has the hooks of an ada that was killed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrphanedProcess {
+    /// The process.
+    pub pid: ProcessId,
+    /// Whether it has found that nobody records it, and lets its calls pass.
+    pub passes: bool,
+    /// What it runs.
+    pub command: Vec<String>,
+}
+
+/// All such processes, as far as their mappings may be read.
+pub fn orphaned_processes() -> Vec<OrphanedProcess> {
+    let hooked = all_processes().filter_map(|pid| Some((pid, MemoryLayout::find(&maps::of_process(pid).ok()?)?)));
+    let mut is_gone: Vec<(MemfdId, bool)> = Vec::new();
+    let mut orphaned = Vec::new();
+    for (pid, (layout, memfd)) in hooked.collect::<Vec<_>>() {
+        let Ok(memory) = ProcessDir::of(pid).memory() else { continue };
+        let known = is_gone.iter().find(|(known, _)| *known == memfd).map(|(_, is_gone)| *is_gone);
+        let is_gone = known.unwrap_or_else(|| {
+            let is_it = matches!(recorder_of(memfd, layout, &memory), Recorder::Gone);
+            is_gone.push((memfd, is_it));
+            is_it
+        });
+        if is_gone {
+            let command = ProcessDir::of(pid).command_line();
+            orphaned.push(OrphanedProcess { pid, passes: lets_calls_pass(pid), command });
+        }
+    }
+    orphaned
+}
+
+fn memory_of(pid: ProcessId) -> Option<(MemoryLayout, ProcessMemory)> {
+    let (layout, _) = MemoryLayout::find(&maps::of_process(pid).ok()?)?;
+    Some((layout, ProcessDir::of(pid).writable_memory().ok()?))
+}
+
+/// Threads that wait for the recorder stop waiting.
+fn say_that_it_is_gone(layout: MemoryLayout, memory: &ProcessMemory) -> io::Result<()> {
+    memory.write(layout.pool + offset_of!(Control, recorder_gone) as u64, &1_u32.to_le_bytes())
 }
 
 /// The processes that are hooked by way of this memory, by their users: what the processes of one say of their hooks

@@ -80,8 +80,17 @@ fn a_recorder_that_was_taken_for_gone_records_on() {
 fn detaching_removes_the_hooks_of_a_killed_ada() {
     let target = Target::busy();
     let before = target.picture();
-    target.attach_until_detached(&WAITING).kill();
+    let listed = || {
+        let listed = target.ada(&["ps"]).output().unwrap();
+        let own = format!("process {} has the hooks of an ada that was killed", target.id());
+        text(&listed.stdout).lines().filter(|line| line.starts_with(&own)).count()
+    };
+    let attached = target.attach_until_detached(&WAITING);
+    assert_eq!(listed(), 0, "ada lives");
+    attached.kill();
+    assert_eq!(listed(), 1);
     let (code, said) = detach(&target);
+    assert_eq!(listed(), 0);
     let words = format!("process {} had the hooks of an ada that was killed", target.id());
     assert!(
         code == Some(0) && said.starts_with(&words) && said.ends_with("; it goes on without\n"),

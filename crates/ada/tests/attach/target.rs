@@ -242,7 +242,8 @@ impl Target {
     fn status(&self) -> Option<Value> {
         let output = self.ada(&["ps", "--format", "json"]).output().unwrap();
         let lines = text(&output.stdout);
-        lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).find(|status| status["pid"] == self.id())
+        let all = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        all.filter(|status| status["killed"].is_null()).find(|status| status["pid"] == self.id())
     }
 
     /// Everything of the process that attaching could change: where its memory is and what its code says.
