@@ -11,7 +11,9 @@ use ada_process::ptrace::Halted;
 use ada_ring::chunk::{MAX_CHUNKS, ThreadKey};
 use ada_ring::counters::{BLOCK_BYTES, FIRST_BLOCKS};
 use ada_ring::pool::CHUNKS_AT;
-use ada_ring::state::{MAX_REGIONS, NO_CHUNK, ProcessBlock, STATE_STRIDE, STATES, private};
+use ada_ring::state::{
+    INTERRUPTIONS, Interruption, MAX_REGIONS, NO_CHUNK, ProcessBlock, STATE_STRIDE, STATES, private,
+};
 use ada_ring::{CHUNK_SIZE, ChunkState, Lane, Pool, RECORDS_END, ThreadState};
 
 use crate::install::memory_layout::MemoryLayout;
@@ -53,8 +55,31 @@ impl<'a> HaltedStates<'a> {
         }
         // A process whose ada is killed asks its own.
         old.pool.control().handlers.iter().for_each(|function| new.pool.control().handlers.add(function));
-        let further = self.word(block + offset_of!(ProcessBlock, further_regions) as u64)? as u32 as usize;
-        for region in 0..=further.min(MAX_REGIONS - 1) {
+        for (state, thread) in self.states()? {
+            self.thread_goes_over(state, thread, &old.pool, &new.pool)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a signal handler runs that has interrupted a thread. It may have been in ada's code, whatever the handler's frame says: the
+    /// handler is shown the program's own state.
+    pub(super) fn has_handlers(&self) -> io::Result<bool> {
+        let first = offset_of!(ThreadState, interruptions) + offset_of!(Interruption, slot);
+        for (state, _) in self.states()? {
+            for number in 0..INTERRUPTIONS {
+                if self.word(state + (first + number * size_of::<Interruption>()) as u64)? != 0 {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Where the states of threads are, and whose they are.
+    fn states(&self) -> io::Result<Vec<(RuntimeAddr, u32)>> {
+        let further = self.word(self.layout.process_block() + offset_of!(ProcessBlock, further_regions) as u64)?;
+        let mut states = Vec::new();
+        for region in 0..=(further as u32 as usize).min(MAX_REGIONS - 1) {
             let start = self.layout.private().start + (region * private::REGION_STRIDE) as u64;
             let threads_at = start + (private::PROCESS_AT + offset_of!(ProcessBlock, state_threads)) as u64;
             let mut threads = [0; 4 * STATES];
@@ -62,12 +87,11 @@ impl<'a> HaltedStates<'a> {
             for (number, thread) in threads.chunks_exact(4).enumerate() {
                 let thread = u32::from_le_bytes([thread[0], thread[1], thread[2], thread[3]]);
                 if thread != 0 && thread != A_STACK {
-                    let state = start + (private::STATES_AT + number * STATE_STRIDE) as u64;
-                    self.thread_goes_over(state, thread, &old.pool, &new.pool)?;
+                    states.push((start + (private::STATES_AT + number * STATE_STRIDE) as u64, thread));
                 }
             }
         }
-        Ok(())
+        Ok(states)
     }
 
     fn thread_goes_over(&self, state: RuntimeAddr, thread: u32, old: &Pool, new: &Pool) -> io::Result<()> {

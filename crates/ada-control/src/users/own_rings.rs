@@ -94,7 +94,7 @@ impl OwnRings<'_> {
         // A thread that calls all the time is in ada's code for most of it.
         let is_out = halted.step_out(|at| code.iter().any(|range| range.contains(&at)), MOST_STEPS)?;
         let states = HaltedStates::new(&halted, layout, pid);
-        if !is_out || is_any_within(&halted, &now, &code, states.has_goroutines()?)? {
+        if !is_out || states.has_handlers()? || is_any_within(&halted, &now, &code, states.has_goroutines()?)? {
             return Ok(Attempt::Later);
         }
         if let Some(call) = forbidden_call(&states.forbidden()?) {
