@@ -1,10 +1,15 @@
-// Threads that create threads, five deep; the last one is detached and waited for by other means.
+// Threads that create threads, five deep; the last one is detached and waited for by other means, until it is gone.
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static sem_t done;
+static pid_t last;
 __attribute__((noipa)) void *detached(void *level) {
+    last = gettid();
     sem_post(&done);
     return level;
 }
@@ -20,6 +25,7 @@ __attribute__((noipa)) void *level(void *number) {
     pthread_create(&thread, 0, detached, (void *)(n + 1));
     pthread_detach(thread);
     sem_wait(&done);
+    while (tgkill(getpid(), last, 0) == 0) usleep(1000);
     return (void *)n;
 }
 

@@ -14,7 +14,7 @@ unsafe extern "C" {
 #[inline(never)]
 fn ask(cell: &OnceLock<i32>) -> i32 {
     *cell.get_or_init(|| {
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(5));
         gettid()
     })
 }

@@ -61,7 +61,7 @@ pub use error::ControlError;
 pub use live::handlers::{StopSwitch, stop_on_signals};
 pub use machine::{Check, check_machine};
 pub use options::{CapturedValues, Exclusion, LeftAlone, PrintedFunctions, TraceOptions};
-pub use overhead::{Advice, DEARER_AT_MOST, Governed};
+pub use overhead::{Advice, Governed};
 pub use pattern_set::PatternSet;
 pub use plan::module::Module;
 pub use plan::plan_cache::plan_folder;

@@ -18,6 +18,7 @@ pub mod procfs;
 pub mod ptrace;
 
 mod address_space;
+mod busy_time;
 mod clock;
 mod context_switches;
 mod cpu_time;
@@ -38,6 +39,7 @@ mod wait;
 mod x86_64;
 
 pub use address_space::share_memory;
+pub use busy_time::busy_time;
 pub use clock::{Calibration, Clock, ClockReading, boot_time, unix_epoch};
 pub use context_switches::ContextSwitches;
 pub use cpu_time::{CpuTime, cpu_time_of, thread_cpu_time};

@@ -225,7 +225,8 @@ impl Rig {
         let (inside, inside_error) = low_and_spread(insides);
         let (count, count_error) = low_and_spread(counts);
         let extra = Default::default();
-        Some(HookCost { pair, pair_error, inside, inside_error, count, count_error, extra })
+        let [at_least, at_most] = HookCost::ON_A_QUIET_MACHINE;
+        Some(HookCost { pair, pair_error, inside, inside_error, count, count_error, at_least, at_most, extra })
     }
 
     /// How far apart the stamps of a call and its return are on average, in ticks. None where records are missing.

@@ -79,12 +79,6 @@ pub(crate) struct Governor<'a> {
 const DEARER_TO_RECORD: f64 = 1.5;
 const DEARER_TO_COUNT: f64 = 1.25;
 
-/// The same as a range, for what is said of a run. Twelve programs of Debian took 1.07 to 1.46 times as long as calibrated for each
-/// call, by their processor time alone and traced: least where the calibration itself was slow.
-const DEARER_AT_LEAST: f64 = 1.0;
-/// The upper end of that range.
-pub const DEARER_AT_MOST: f64 = 1.6;
-
 impl Costs {
     fn of(cost: &Calibrated) -> Self {
         Self { event: cost.pair / 2.0, count: cost.count }
@@ -309,8 +303,8 @@ pub(crate) fn advise(
     let costs = Costs::of(cost);
     let error = cost.pair_error / cost.pair.max(0.1);
     let other_ns = hooking.as_nanos() as f64;
-    let least = window.overhead_if(costs, DEARER_AT_LEAST * (1.0 - error), other_ns);
-    let most = window.overhead_if(costs, DEARER_AT_MOST * (1.0 + error), other_ns);
+    let least = window.overhead_if(costs, cost.at_least * (1.0 - error), other_ns);
+    let most = window.overhead_if(costs, cost.at_most * (1.0 + error), other_ns);
     // A calibration that the machine has disturbed may leave nothing.
     let least = least.unwrap_or_else(|| window.overhead(costs));
     let decision = window.decide(costs, max_overhead);

@@ -11,6 +11,7 @@ mod budget;
 mod calibration;
 mod cpu_time;
 mod governor;
+mod neighbours;
 mod unhooking;
 mod weights;
 
@@ -18,5 +19,6 @@ pub(crate) use agent_time::AgentTime;
 pub use budget::Advice;
 pub(crate) use calibration::{Calibrated, calibrate};
 pub(crate) use cpu_time::watch_cpu;
-pub use governor::{DEARER_AT_MOST, Governed};
+pub use governor::Governed;
 pub(crate) use governor::{Governor, advise};
+pub(crate) use neighbours::Neighbours;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use ada_event::ProcessId;
+use ada_format::atf::HookCost;
 use ada_patch::{SkipReason, Verdict};
 use ada_process::End;
 
@@ -15,7 +16,7 @@ use super::recording_threads::Recorded;
 use super::report::{CrashSummary, TraceReport};
 use crate::error::ControlError;
 use crate::options::TraceOptions;
-use crate::overhead::{AgentTime, Calibrated, advise};
+use crate::overhead::{AgentTime, Calibrated, Neighbours, advise};
 use crate::plan::module::Module;
 use crate::plan::probes;
 use crate::tracked::Programs;
@@ -65,6 +66,8 @@ pub(super) struct Finish<'a> {
     /// From the start of the program to its first instruction.
     pub(super) start_up: Duration,
     pub(super) hook_cost: Option<Calibrated>,
+    /// Since the program runs.
+    pub(super) neighbours: Neighbours,
     /// What the user has asked for in vain, in words.
     pub(super) in_vain: Vec<String>,
 }
@@ -72,12 +75,18 @@ pub(super) struct Finish<'a> {
 impl Finish<'_> {
     /// Completes the session's files, and reports the result of the recording.
     pub(super) fn finish(self, recorded: Recorded, programs: Programs) -> Result<TraceReport, ControlError> {
-        let Self { pid, options, start_up, hook_cost, in_vain } = self;
+        let Self { pid, options, start_up, mut hook_cost, neighbours, in_vain } = self;
         let Recorded { ending, mut drain, mut files, mut living, governed, seen_cpu } = recorded;
         // Some may have come since the drain last looked.
         drain.programs().keys().for_each(|&process| living.watch_reported(process, |pid| programs.is_user(pid)));
         living.update();
         let Ending { end, cpu_time, trouble } = ending?;
+        // The kernel reports what the program and those that somebody waited for have used; others were looked at now and
+        // then.
+        let cpu = cpu_time.map_or(seen_cpu, |time| (time.user + time.system).max(seen_cpu));
+        if let Some(cost) = hook_cost.as_mut().filter(|_| neighbours.were_busy(cpu)) {
+            [cost.at_least, cost.at_most] = HookCost::BESIDE_OTHERS;
+        }
         programs.note_children(options.follow, true);
         // Their manifests are completed below; some processes have nothing else.
         for process in take_news(&mut programs.lock()) {
@@ -148,9 +157,6 @@ impl Finish<'_> {
         }
         let let_go: u64 =
             manifests.let_go.values().map(|figures| figures.let_go_events).sum::<u64>() + manifests.gone.events;
-        // The kernel reports what the program and those that somebody waited for have used; others were looked at now and
-        // then.
-        let cpu = cpu_time.map_or(seen_cpu, |time| (time.user + time.system).max(seen_cpu));
         let advice = hook_cost.as_ref().filter(|_| options.max_overhead.is_none()).and_then(|cost| {
             let tally = drain.tally();
             let tally = tally.lock().expect("nobody panics with the lock");

@@ -27,7 +27,7 @@ use crate::launch::workshop::{HookedProgram, Workshop, shape};
 use crate::live::handlers::{FilterHandler, SnapshotHandler, StatusHandler, TriggerHandler};
 use crate::live::{Handler, LiveServer};
 use crate::options::{CapturedValues, TraceOptions};
-use crate::overhead::{Calibrated, calibrate};
+use crate::overhead::{Calibrated, Neighbours, calibrate};
 use crate::progress::Progress;
 use crate::tracked::{ProcessFacts, Programs};
 use crate::trigger::Trigger;
@@ -104,6 +104,7 @@ pub(crate) fn record(
     let hook_cost = calibrating.join().ok().flatten();
     let start_up = started.elapsed();
     progress.running();
+    let neighbours = Neighbours::begin();
     let process = Pidfd::open(pid).doing("watching the program")?;
     release()?;
 
@@ -127,7 +128,7 @@ pub(crate) fn record(
     };
     let recorded = threads.run(drain, files, schedule.ok(), descriptors, &folder, || wait(&programs, &process));
     let in_vain = options.exclude.only.unmet("--only").into_iter().chain(workshop.values.limits()).collect();
-    Finish { pid, options, start_up, hook_cost, in_vain }.finish(recorded, programs)
+    Finish { pid, options, start_up, hook_cost, neighbours, in_vain }.finish(recorded, programs)
 }
 
 /// The drain, with a clock that has had its second reading.

@@ -22,6 +22,8 @@ pub(super) const BLOCKS_KEPT_BY_ALL: u64 = 64;
 const FEW_THINGS: u64 = 1000;
 /// Functions that are named where it is not clear which one keeps.
 const MOST_NAMED: usize = 3;
+/// An open file or folder has no more blocks of memory than that.
+const BLOCKS_OF_A_FILE: u64 = 4;
 /// How near, in percent, what a function kept has to be to all that was kept, so that it may explain it …
 const NEAR: u64 = 75;
 /// … and so that it does, where what is kept did not grow: whoever took the rest took it at the start, and others have given that back.
@@ -108,7 +110,25 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
             None => None,
         }
     };
-    pairs.filter_map(leak).collect()
+    let mut found: Vec<(&Pair, Finding)> =
+        pairs.filter_map(|(number, pair)| Some((pair, leak((number, pair))?))).collect();
+    let explained: Vec<(Option<String>, u64)> = found
+        .iter()
+        .filter(|(pair, _)| pair.comes_with_memory())
+        .map(|(_, it)| (it.function.clone(), kept_by(it)))
+        .collect();
+    // Who does not close files does not give back their memory: that is one leak.
+    let is_explained = |it: &Finding| {
+        explained.iter().any(|(function, files)| *function == it.function && kept_by(it) <= BLOCKS_OF_A_FILE * files)
+    };
+    found.retain(|(pair, it)| pair.what != "memory" || !is_explained(it));
+    found.into_iter().map(|(_, it)| it).collect()
+}
+
+/// How many things the function of a finding has kept.
+fn kept_by(finding: &Finding) -> u64 {
+    let [taken, given] = ["taken", "given"].map(|it| finding.facts[it].as_u64().unwrap_or(0));
+    taken.saturating_sub(given)
 }
 
 /// Whether calls were not recorded all the time: who is said to keep something may have given it back then.

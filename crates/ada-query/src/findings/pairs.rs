@@ -7,6 +7,14 @@ pub(super) struct Pair {
     pub(super) givers: &'static [&'static str],
 }
 
+impl Pair {
+    /// Whether it takes memory too, of which a part may be taken later, and which is given back with it: `printf` makes the buffer of a
+    /// stream that `fclose` frees.
+    pub(super) fn comes_with_memory(&self) -> bool {
+        matches!(self.what, "files" | "folders")
+    }
+}
+
 pub(super) const PAIRS: [Pair; 6] = [
     Pair {
         what: "memory",

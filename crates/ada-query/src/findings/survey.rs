@@ -74,6 +74,39 @@ struct Part {
     unhandled: Option<Unhandled>,
 }
 
+/// Whether a call is a part of what takes something or gives it back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Within {
+    #[default]
+    Nothing,
+    /// Of what comes with memory, which counts for itself.
+    WithMemory,
+    /// An allocator that calls another takes once.
+    Pair,
+}
+
+impl Within {
+    /// Whether what takes or gives counts here.
+    fn counts(self, pair: u8) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::WithMemory => PAIRS[usize::from(pair)].what == "memory",
+            Self::Pair => false,
+        }
+    }
+
+    /// The same in what a function calls.
+    fn and_in(self, part: Part) -> Self {
+        let own = match part.takes.or(part.gives) {
+            _ if part.is_panic => Self::Pair,
+            None => Self::Nothing,
+            Some(pair) if PAIRS[usize::from(pair)].comes_with_memory() => Self::WithMemory,
+            Some(_) => Self::Pair,
+        };
+        self.max(own)
+    }
+}
+
 struct Open {
     seq: EventSeq,
     function: FunctionIndex,
@@ -81,7 +114,7 @@ struct Open {
     /// The nearest one of the program's own that keeps what it takes.
     keeper: FunctionIndex,
     is_in_wait: bool,
-    is_in_pair: bool,
+    within: Within,
     /// The outermost call below a function of the program's own that led here; of such a function itself there is none.
     library_call: Option<EventSeq>,
     /// Whether it jumped to the next one as the last thing it did.
@@ -165,13 +198,12 @@ impl Survey {
                     above if is_own[index] && (!part.hands_on || above == NOBODY) => function,
                     above => above,
                 };
-                let (was_in_wait, was_in_pair) = above.map_or((false, false), |it| (it.is_in_wait, it.is_in_pair));
+                let (was_in_wait, within) = above.map_or_else(Default::default, |it| (it.is_in_wait, it.within));
                 if let Some(wait) = part.wait.filter(|_| !was_in_wait) {
                     let duration = columns.at(Column::Duration, row);
                     self.waits.entry((own, wait)).or_default().add(duration, thread, seq, columns.outcome(row));
                 }
-                // An allocator that calls another takes once.
-                if !was_in_pair && let Some(pair) = part.takes.or(part.gives) {
+                if let Some(pair) = part.takes.or(part.gives).filter(|pair| within.counts(*pair)) {
                     let taken = self.taken.entry((keeper, pair.into())).or_default();
                     if part.takes.is_some() {
                         taken.taken += 1;
@@ -203,7 +235,7 @@ impl Survey {
                     own,
                     keeper,
                     is_in_wait: was_in_wait || part.wait.is_some(),
-                    is_in_pair: was_in_pair || part.is_panic || part.takes.is_some() || part.gives.is_some(),
+                    within: within.and_in(part),
                     library_call,
                     is_tail: columns.outcome(row).reason == Reason::TailCall,
                 };

@@ -84,9 +84,11 @@ pub(crate) fn print(report: &TraceReport) {
             format!("; --max-overhead {budget:.0}% would have counted {counted} instead of recording them")
         };
         let least = advice.least * 100.0;
+        /// Beyond so many times the lower end, the upper one says nothing.
+        const WIDEST: f64 = 10.0;
         let share = match advice.most {
-            Some(most) => format!("{least:.0} to {:.0} %", most * 100.0),
-            None => format!("{least:.0} % or more"),
+            Some(most) if most < WIDEST * advice.least => format!("{least:.0} to {:.0} %", most * 100.0),
+            _ => format!("{least:.0} % or more"),
         };
         say(format_args!("ada: hooks took an estimated {share} on top of the program's own time{what_helps}\n"));
     }

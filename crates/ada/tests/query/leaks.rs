@@ -43,3 +43,14 @@ fn commands_that_exit_without_freeing_do_not_leak() {
         assert!(all.is_empty(), "{command}: {all:#?}");
     }
 }
+
+#[test]
+fn buffers_go_with_the_files_that_they_belong_to() {
+    let program = Program::new("appended_log.c");
+    let all = leaks(&TracedProgram::trace(&program));
+    assert!(all.is_empty(), "{all:#?}");
+    let all = leaks(&TracedProgram::trace_running(&program, &[], &["open"]));
+    let named: Vec<(&Value, &Value)> = all.iter().map(|it| (&it["function"], &it["facts"]["what"])).collect();
+    let [descriptors, files] = ["descriptors", "files"].map(Value::from);
+    assert_eq!(named, [(&"append".into(), &descriptors), (&"append".into(), &files)], "{all:#?}");
+}

@@ -54,11 +54,11 @@ fn who_runs_something_once_is_waited_for_by_the_others() {
 
 #[test]
 fn a_cell_of_rust_is_filled_by_whom_the_others_wait_for() {
-    let (session, printed) = trace(&Program::new("wait_once.rs"), &["8"]);
+    let (session, printed) = trace(&Program::new("wait_once.rs"), &["16"]);
     let found = waits_in(&session, "%ask");
     // Each cell has an address of its own.
     let objects: BTreeSet<&str> = found.iter().map(|wait| wait.2.as_str()).collect();
-    assert!(objects.len() <= 8 && objects.len() >= 6, "{found:?}");
+    assert!(objects.len() <= 16 && objects.len() >= 12, "{found:?}");
     let mut found: Vec<(u64, u64, String)> = found.iter().map(|wait| (wait.0, wait.1, String::new())).collect();
     found.sort();
     found.dedup();

@@ -47,9 +47,17 @@ const _: () = {
 ///
 /// It keeps rbx and r15 itself, but they are saved too, for handlers that run while it waits.
 ///
+/// `below` is how much lies between what the stub has saved and the way back: then the agent may use the slot's address only, and
+/// not look for registers below it.
+///
 /// Compiled code may use the sixteen vector registers; it is built without AVX, and older instructions leave the
 /// upper parts of wider registers alone, so saving their low 16 bytes is enough.
-pub(super) fn way_into_agent(a: &mut CodeAssembler, entry: RuntimeAddr, into_rcx: bool) -> Result<(), IcedError> {
+pub(super) fn way_into_agent(
+    a: &mut CodeAssembler,
+    entry: RuntimeAddr,
+    into_rcx: bool,
+    below: i32,
+) -> Result<(), IcedError> {
     for (register, _) in PUSHED {
         a.push(register)?;
     }
@@ -60,7 +68,7 @@ pub(super) fn way_into_agent(a: &mut CodeAssembler, entry: RuntimeAddr, into_rcx
     a.mov(r8, rcx)?;
     a.mov(r9, rax)?;
     enter_own_stack(a)?;
-    let slot = size_of::<SavedRegisters>() as i32 + if into_rcx { 0 } else { 8 };
+    let slot = size_of::<SavedRegisters>() as i32 + below + if into_rcx { 0 } else { 8 };
     a.lea(rdi, qword_ptr(rbp + slot))?;
     a.mov(rsi, r8)?;
     a.mov(rdx, r9)?;

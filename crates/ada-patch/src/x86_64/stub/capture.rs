@@ -57,9 +57,9 @@ impl Details {
         let (mut chunk, mut stack) = (a.create_label(), a.create_label());
         let entry = |offset: usize| RuntimeAddr(table.0 + offset as u64);
         a.set_label(&mut chunk)?;
-        way_into_agent(a, entry(offset_of!(AgentEntries, detail_chunk)), true)?;
+        way_into_agent(a, entry(offset_of!(AgentEntries, detail_chunk)), true, 0)?;
         a.set_label(&mut stack)?;
-        way_into_agent(a, entry(offset_of!(AgentEntries, stack)), false)?;
+        way_into_agent(a, entry(offset_of!(AgentEntries, stack)), false, 0)?;
         let stride = options.detail.unwrap_or_default().stride() as i32;
         Ok(Self { chunk, stack, lane: Lane::Detail, stride })
     }
@@ -74,8 +74,14 @@ impl Details {
         [self.chunk, self.stack]
     }
 
-    /// Captures a call's registers, and the stack from the return slot upwards.
+    /// Code that captures a call's registers, and the stack from the return slot upwards.
     pub(super) fn call(&self, a: &mut CodeAssembler, shift: i32, shape: &DetailShape) -> Result<(), IcedError> {
+        self.capture_call(a, shift, shape)?;
+        a.ret()
+    }
+
+    /// The same as a part of other code.
+    pub(super) fn capture_call(&self, a: &mut CodeAssembler, shift: i32, shape: &DetailShape) -> Result<(), IcedError> {
         a.push(r8)?;
         self.reserve(a)?;
         let slot = SLOT + shift;
@@ -95,7 +101,8 @@ impl Details {
         self.reserve(a)?;
         self.return_registers(a, 0)?;
         copy_vectors(a, shape, 2)?;
-        publish(a, detail::RETURN)
+        publish(a, detail::RETURN)?;
+        a.ret()
     }
 
     /// The same without the ends of it; `shift` bytes more are on the stack.
@@ -219,11 +226,10 @@ fn copy_vectors(a: &mut CodeAssembler, shape: &DetailShape, count: usize) -> Res
     Ok(())
 }
 
-/// Publishes the detail record in rcx, then the event in r8, and goes back.
+/// Publishes the detail record in rcx, then the event in r8, and restores r8.
 fn publish(a: &mut CodeAssembler, mark: u32) -> Result<(), IcedError> {
     mark_and_stamp(a, mark)?;
-    a.pop(r8)?;
-    a.ret()
+    a.pop(r8)
 }
 
 /// Publishes the detail record in rcx, then the event in r8, whose time is in rdx.

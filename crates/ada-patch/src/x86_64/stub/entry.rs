@@ -33,7 +33,35 @@ pub(super) struct Ways {
     pub(super) recording: CodeLabel,
 }
 
-/// Records a call, and pushes a frame where the kind says that its exit is caught.
+/// Has the shared code record a call, and puts back what the stub has saved.
+pub(super) fn plain_recorder(a: &mut CodeAssembler, ways: &mut Ways, keeps_flags: bool) -> Result<(), IcedError> {
+    let (mut owned, mut handles, mut off) = (a.create_label(), a.create_label(), a.create_label());
+    a.set_label(&mut ways.recording)?;
+    save_rest(a, keeps_flags)?;
+    a.set_label(&mut owned)?;
+    a.push(FUNCTION_PLACEHOLDER)?;
+    a.call(External::RecordCall.placeholder())?;
+    // Flags stay as they are.
+    a.pop(rax)?;
+    a.je(handles)?;
+    a.set_label(&mut off)?;
+    restore(a)?;
+    a.jmp(External::Displaced.placeholder())?;
+    a.set_label(&mut handles)?;
+    a.call(External::Handles.placeholder())?;
+    a.jmp(off)?;
+    a.set_label(&mut ways.no_state)?;
+    save_rest(a, keeps_flags)?;
+    a.call(External::Thread.placeholder())?;
+    a.test(eax, eax)?;
+    a.je(off)?;
+    compare_switch(a, eax, StubKind::Full)?;
+    a.jbe(owned)?;
+    count(a, rax)?;
+    a.jmp(off)
+}
+
+/// Records a call, and pushes a frame where the kind says that its exit is caught. Of kinds that only some functions are.
 pub(super) fn recorder(
     a: &mut CodeAssembler,
     ways: &mut Ways,

@@ -9,6 +9,8 @@ pub(crate) enum External {
     StackChange,
     Loader,
     RecordEntryOnly,
+    /// Records a call that is caught at its exits, of a function whose number is on the stack.
+    RecordCall,
     /// Captures registers and stack, and publishes the record.
     DetailCall,
     /// The same for a runtime probe.
@@ -52,13 +54,14 @@ pub(crate) enum External {
 }
 
 impl External {
-    pub(super) const ALL: [Self; 26] = [
+    pub(super) const ALL: [Self; 27] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
         Self::StackChange,
         Self::Loader,
         Self::RecordEntryOnly,
+        Self::RecordCall,
         Self::DetailCall,
         Self::ProbeCall,
         Self::RegistersCall,

@@ -37,6 +37,7 @@ mod reads;
 mod record;
 mod saved;
 mod shared_code;
+mod shared_recorder;
 mod stack_need;
 mod stack_use;
 mod switch;
@@ -54,7 +55,7 @@ use iced_x86::code_asm::CodeAssembler;
 use iced_x86::{BlockEncoderOptions, IcedError, Register};
 
 use crate::{StubKind, StubOptions};
-use entry::{Ways, loader_stub, recorder};
+use entry::{Ways, loader_stub, plain_recorder, recorder};
 use external::TEMPLATE_IP;
 pub(crate) use stack_use::StackUse;
 use stack_use::{Stack, Word};
@@ -82,6 +83,7 @@ impl StubTemplate {
         let mut ways = Ways { no_state: a.create_label(), recording: a.create_label() };
         match kind {
             StubKind::Loader => loader_stub(&mut a, &mut ways)?,
+            StubKind::Full => plain_recorder(&mut a, &mut ways, keeps_flags)?,
             _ => recorder(&mut a, &mut ways, kind, keeps_flags, options)?,
         }
         let assembled = a.assemble_options(TEMPLATE_IP, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;

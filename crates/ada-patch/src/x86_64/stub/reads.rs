@@ -59,7 +59,7 @@ impl ReadWays {
     pub(super) fn new(a: &mut CodeAssembler, table: RuntimeAddr) -> Result<Self, IcedError> {
         let (mut agent, mut kernel) = (a.create_label(), a.create_label());
         a.set_label(&mut agent)?;
-        way_into_agent(a, RuntimeAddr(table.0 + offset_of!(AgentEntries, reads) as u64), false)?;
+        way_into_agent(a, RuntimeAddr(table.0 + offset_of!(AgentEntries, reads) as u64), false, 0)?;
         a.set_label(&mut kernel)?;
         kernel_read(a)?;
         Ok(Self { agent, kernel })

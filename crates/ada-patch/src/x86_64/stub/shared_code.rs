@@ -12,6 +12,7 @@ use super::capture::Details;
 use super::exit::{self, Called};
 use super::external::External;
 use super::reads::{self, Keeps, ReadWays};
+use super::shared_recorder;
 use super::stack_use::{Stack, StackUse};
 use super::uncaught::record_entry_only;
 use super::words;
@@ -52,7 +53,7 @@ impl SharedCode {
             (External::GoesOn, offset_of!(AgentEntries, goes_on), false),
         ] {
             a.set_label(&mut labels[external as usize])?;
-            way_into_agent(&mut a, entry(offset), into_rcx)?;
+            way_into_agent(&mut a, entry(offset), into_rcx, 0)?;
         }
         let details = Details::new(&mut a, table, options)?;
         for external in [External::DetailCall, External::DetailUncaught, External::DetailReturn] {
@@ -82,6 +83,9 @@ impl SharedCode {
             [External::DetailReturn, External::DetailUncaught, External::ReadsReturn].map(|it| labels[it as usize]);
         a.set_label(&mut labels[External::RecordEntryOnly as usize])?;
         record_entry_only(&mut a, chunk, uncaught, options)?;
+        let way_to_fix = shared_recorder::way_to_fix(&mut a, table)?;
+        a.set_label(&mut labels[External::RecordCall as usize])?;
+        shared_recorder::record_call(&mut a, [chunk, way_to_fix], &details, options)?;
         a.set_label(&mut labels[External::Returns as usize])?;
         exit::returns(&mut a, &Called { chunk, agent: exited, detail, result }, options)?;
         a.set_label(&mut labels[External::BeforeReturn as usize])?;
@@ -95,7 +99,7 @@ impl SharedCode {
         }
         let [detail_chunk, detail_stack] = details.ways();
         let mut ways = Vec::new();
-        for way in [detail_chunk, detail_stack, ways_of_reads.agent, ways_of_reads.kernel] {
+        for way in [detail_chunk, detail_stack, ways_of_reads.agent, ways_of_reads.kernel, way_to_fix] {
             ways.push(RuntimeAddr(assembled.label_ip(&way)?));
         }
         let code = assembled.inner.code_buffer;

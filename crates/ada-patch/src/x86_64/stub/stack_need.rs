@@ -51,8 +51,14 @@ mod tests {
         let part = |external: External| {
             most(&code.parts.iter().find(|part| part.at == code.address(external)).unwrap().stack_use)
         };
-        let stub = StubTemplate::new(StubKind::Full, false, &options).unwrap();
-        assert!(stub.stack_use.iter().all(|stack_use| most(stack_use) <= SAVED));
+        let most_of = |kind| {
+            let stub = StubTemplate::new(kind, false, &options).unwrap();
+            stub.stack_use.iter().map(most).max().unwrap()
+        };
+        assert_eq!(most_of(StubKind::ProbedFull), SAVED);
+        // The function's number comes before the way back of what records the call.
+        assert_eq!(most_of(StubKind::Full), SAVED + WORD);
+        assert!(WORD + WORD + part(External::RecordCall) <= UNCAUGHT + DETAIL);
         assert_eq!(part(External::BeforeTail), SAVED);
         assert_eq!(part(External::Returns), SAVED);
         assert_eq!(part(External::RecordEntryOnly) + WORD, UNCAUGHT);
