@@ -428,10 +428,8 @@ mod tests {
             let detail = owner_by_word.then_some(DetailShape { window: 128, vectors: true });
             let template = StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail }).unwrap();
             let (counter, recorder) = (template.counter.code.len(), template.recorder.code.len());
-            let has_both = matches!(
-                kind,
-                StubKind::GuardedFull | StubKind::GuardedWords | StubKind::NumberedFull | StubKind::SeldomRegisters
-            );
+            let has_both =
+                kind.is_probed_if_guarded() || matches!(kind, StubKind::NumberedFull | StubKind::SeldomRegisters);
             let more = if has_both { GUARDED_BYTES } else { 0 };
             let most = RECORDER_BYTES + more;
             assert!(counter <= COUNTER_BYTES && recorder <= most, "{kind:?}: {counter} and {recorder} bytes");
