@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use ada_event::TraceNanos;
 
 use super::call::{LockStep, ObservedCall, SyncCalls};
+use super::deaths::deaths;
 use super::found::Found;
 use super::holds::{HoldSpan, holds_of};
 use super::left_over::locks_at_end;
 use super::looks::Looks;
 use super::once::OnceCalls;
-use super::owned_mutexes::{deaths, doubt_refused};
+use super::owned_mutexes::{doubt_refused, found_free, free_words};
 use super::parties::{Known, Parties};
 use super::readers::{Readers, join_reads, show_locks};
 use super::shared_calls::{SharedCalls, SharedWake};
@@ -60,11 +61,16 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     if calls.is_empty() && onces.is_empty() && yields.is_empty() && spins.is_empty() {
         return Waits { io, ..Waits::default() };
     }
-    calls.sort_unstable_by_key(|call: &ObservedCall| (call.start, call.thread, call.seq));
-    if known.sees_unlocks {
-        steps.values_mut().for_each(|steps| show_locks(steps));
-    }
     doubt_refused(&mut steps, &calls, known.ids);
+    if known.sees_unlocks {
+        let mutexes = free_words(&calls);
+        for steps in steps.values_mut() {
+            show_locks(steps, true, |_| true);
+            show_locks(steps, false, |object| mutexes.contains_key(&object));
+        }
+        calls.extend(found_free(&steps, &calls, &mutexes));
+    }
+    calls.sort_unstable_by_key(|call: &ObservedCall| (call.start, call.thread, call.seq));
     let looks = Looks::of(known.shared_memory, &io);
     let waking = Waking::of(&calls, known.ids);
     let wakes = calls.iter().filter_map(|call| waking.wake_of(call));

@@ -4,6 +4,7 @@ mod at_end;
 mod books;
 mod call;
 mod correlate;
+mod deaths;
 mod dispatched;
 mod found;
 mod futex;

@@ -20,6 +20,9 @@ use crate::thread_index::ThreadIndex;
 /// Of a program that goes on, what is this young, in nanoseconds, may have ended by the time its thread's events were read.
 pub(crate) const RECENT: u64 = 200_000_000;
 
+/// So long, in nanoseconds, stubs at least keep all calls about a mutex of the kernel's kinds once it was found contended: see `ada_ring::contention`.
+const KEPT_FOR: u64 = 100_000_000;
+
 /// What else is known of the process.
 pub(crate) struct Known<'a> {
     /// The operating system's ids of the threads.
@@ -184,7 +187,13 @@ impl<'a> Parties<'a> {
                 return;
             }
             WaitKind::Mutex if mutex.is_some() => {
-                let last = self.wakes.last(object, thread, asked, wait.end);
+                let last = match self.wakes.last(object, thread, asked, wait.end) {
+                    // Who lets go of it just as the first one comes to wait does not show which mutex it is.
+                    WokenBy::Nobody => self.released_by_holder(wait),
+                    // Who came so much later, found it free and let go of it has shown nothing either.
+                    WokenBy::Call(last) if wait.end.since(last.start) > KEPT_FOR => WokenBy::Perhaps(last),
+                    found => found,
+                };
                 let (last, has_died) = last.or_died(&self.deaths, (object, thread, asked, wait.end));
                 wait.has_died = has_died.into();
                 self.doubt_of_others(last, wait)

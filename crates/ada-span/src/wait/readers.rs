@@ -12,22 +12,23 @@ use super::found::{Found, Phase};
 use super::holds::HoldSpan;
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
+use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::thread_index::ThreadIndex;
 
-/// Notes in a thread's steps which read-write locks were taken, as far as the calls say that let go of them.
-pub(super) fn show_locks(steps: &mut [LockStep]) {
+/// Notes in a thread's steps which mutexes or read-write locks were taken, as far as the calls say that let go of them. `is_wanted` says of which locks.
+pub(super) fn show_locks(steps: &mut [LockStep], is_read_write: bool, is_wanted: impl Fn(u64) -> bool) {
     // The steps that took what is held; nothing where it is not sure that one did.
     let mut held: Vec<Option<usize>> = Vec::new();
     for at in 0..steps.len() {
-        let LockStep { what, is_read_write, object, .. } = steps[at];
+        let LockStep { what, object, .. } = steps[at];
         match what {
-            _ if !is_read_write => {}
+            _ if steps[at].is_read_write != is_read_write => {}
             Step::Taken => held.push(Some(at)),
             Step::Tried => held.push(None),
             Step::LetGo => {
                 let taken = held.pop();
                 if held.is_empty() {
-                    let taken = taken.flatten().filter(|_| object != NONE);
+                    let taken = taken.flatten().filter(|at| steps[*at].object == NONE && is_wanted(object));
                     taken.into_iter().for_each(|taken| steps[taken].object = object);
                 } else {
                     // Which one of them it was is not known.
@@ -132,7 +133,7 @@ mod tests {
     }
 
     fn shown(mut steps: Vec<LockStep>) -> Vec<u64> {
-        show_locks(&mut steps);
+        show_locks(&mut steps, true, |_| true);
         steps.iter().filter(|step| step.what != Step::LetGo).map(|step| step.object).collect()
     }
 
