@@ -11,6 +11,7 @@ use super::holds::{HoldSpan, holds_of};
 use super::left_over::locks_at_end;
 use super::looks::Looks;
 use super::once::OnceCalls;
+use super::only_reader::show_only_readers;
 use super::owned_mutexes::{doubt_refused, found_free, free_words};
 use super::parties::{Known, Parties};
 use super::readers::{Readers, join_reads, show_locks};
@@ -94,6 +95,10 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     }
     let left_out = waits.len().saturating_sub(MOST_WAITS);
     waits.truncate(MOST_WAITS);
+    let mut last_readers = Vec::new();
+    if known.sees_unlocks {
+        last_readers = show_only_readers(&mut steps, &waits, known, |object| looks.is_private(object));
+    }
     let mut parties = Parties::new(known, &steps, wakes, Wakes::of(deaths));
     waits.iter_mut().for_each(|found| parties.find_holder(&mut found.wait));
     // A signal wakes one of those that wait: the order in which they went on says which.
@@ -118,9 +123,13 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
             let end = if is_cut { life.end.max(known.options.end_time) } else { life.end };
             ends.entry(life.thread).or_default().push(end);
         }
+        for reader in last_readers {
+            // A process's first thread is in no list of lives.
+            ends.entry(reader).or_insert_with(|| vec![known.options.end_time]);
+        }
         holds = holds_of(&steps, &waits, &parties.losses, &ends);
         let readers = Readers::of(&holds);
-        waits.iter_mut().for_each(|wait| readers.find_holder(wait));
+        waits.iter_mut().for_each(|wait| readers.find_holder(wait, known.options));
     }
     Waits { waits, left_out: left_out as u64, holds, io, shared }
 }

@@ -12,6 +12,7 @@ mod holds;
 mod left_over;
 mod looks;
 mod once;
+mod only_reader;
 mod owned_mutexes;
 mod owner_word;
 mod parties;
@@ -29,8 +30,9 @@ pub use at_end::{HeldAtEnd, LastRelease, LocksAtEnd};
 pub(crate) use call::{SyncCalls, has_contention};
 pub(crate) use correlate::{Waits, correlate};
 pub(crate) use dispatched::name_dispatched;
+pub(crate) use found::RECENT;
 pub use holds::HoldSpan;
-pub(crate) use parties::{Known, RECENT};
+pub(crate) use parties::Known;
 pub use shared_calls::{SharedCalls, SharedWait, SharedWake};
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use ada_event::EventSeq;
 
 use super::call::{LockStep, Step};
-use super::found::{Found, Phase};
+use super::found::{Found, Phase, RECENT};
 use super::holds::HoldSpan;
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
@@ -104,15 +104,25 @@ impl<'a> Readers<'a> {
         Self(by_lock)
     }
 
-    /// Names the reader that had the lock when a wait began, of several the last one to let go, where no writer had it.
-    pub(super) fn find_holder(&self, wait: &mut WaitSpan) {
+    /// Names the reader that had the lock when a wait began, of several the last one to let go, where no writer had it. Who waits at the end waits for
+    /// one that has let go of nothing by then.
+    pub(super) fn find_holder(&self, wait: &mut WaitSpan, options: &ReplayOptions) {
         let is_unknown = wait.kind() == WaitKind::ReadWriteLock && wait.holder_tid.is_none();
         let Some(holds) = self.0.get(&wait.object).filter(|_| is_unknown) else { return };
         let begun = &holds[..holds.partition_point(|hold| hold.start <= wait.start)];
-        let had_it = begun.iter().rev().take(MANY).filter(|hold| hold.end >= wait.start && hold.thread != wait.thread);
+        let is_open = wait.is_open();
+        let is_it = |hold: &&&HoldSpan| match is_open {
+            true => hold.end >= wait.end,
+            false => hold.end >= wait.start && hold.thread != wait.thread,
+        };
+        let had_it = begun.iter().rev().take(MANY).filter(is_it);
         let Some(last) = had_it.max_by_key(|hold| hold.end) else { return };
         (wait.holder, wait.hold_seq, wait.hold_start) = (Some(last.thread), Some(last.seq), Some(last.start));
-        wait.doubts = Doubts(wait.doubts).without(Doubt::NoOwner).0;
+        let mut doubts = Doubts(wait.doubts).without(Doubt::NoOwner);
+        if is_open && options.end == ProcessEnd::Alive && wait.duration() < RECENT {
+            doubts.add(Doubt::MayBeReleased);
+        }
+        wait.doubts = doubts.0;
     }
 }
 
@@ -166,10 +176,10 @@ mod tests {
             doubts: 1 << Doubt::NoOwner as u64,
             ..WaitSpan::default()
         };
-        Readers::of(&holds).find_holder(&mut wait);
+        Readers::of(&holds).find_holder(&mut wait, &ReplayOptions::COMPLETE);
         assert_eq!((wait.holder, wait.hold_start, wait.doubts), (Some(ThreadIndex(1)), Some(TraceNanos(5)), 0));
         let mut other = WaitSpan { object: 8, holder: None, hold_start: None, ..wait };
-        Readers::of(&holds).find_holder(&mut other);
+        Readers::of(&holds).find_holder(&mut other, &ReplayOptions::COMPLETE);
         assert_eq!(other.holder, None);
     }
 }
