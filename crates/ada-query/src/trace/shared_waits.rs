@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ada_format::atf::{Session, read_shared_memory};
 use ada_span::pthread::ThreadEnd;
-use ada_span::shared::{ProcessShared, correlate};
+use ada_span::shared::{ProcessShared, ThreadsEnd, correlate};
 
 use super::io_waits::is_complete;
 use super::process::TraceProcess;
@@ -62,7 +62,7 @@ fn process_shared<'a>(process: &'a TraceProcess, session: &'a Session) -> Proces
                 Some(span) => span.end_how() != ThreadEnd::Alive,
                 None => recorded.manifest.as_ref().is_some_and(|manifest| manifest.exit.is_some()),
             };
-            has_ended.then_some((life.end, life.span.and_then(|span| span.routine_seq)))
+            has_ended.then_some(ThreadsEnd { time: life.end, routine: life.span.and_then(|span| span.routine_seq) })
         }),
         threads: meta.threads.len(),
         is_complete: recorded.manifest.as_ref().is_some_and(is_complete),

@@ -24,12 +24,20 @@ pub struct ProcessShared<'a> {
     pub memory: Vec<SeenMemory>,
     /// The thread that had an id of the system's at a moment.
     pub thread_of_id: Box<dyn Fn(ThreadId, TraceNanos) -> Option<ThreadIndex> + 'a>,
-    /// When a thread that ran at a moment ended, if it did, and its start routine.
-    pub end_of: Box<dyn Fn(ThreadIndex, TraceNanos) -> Option<(TraceNanos, Option<EventSeq>)> + 'a>,
+    /// How a thread ended that ran at a moment, if it did.
+    pub end_of: Box<dyn Fn(ThreadIndex, TraceNanos) -> Option<ThreadsEnd> + 'a>,
     /// How many threads it has.
     pub threads: usize,
     /// Whether all of its calls are recorded.
     pub is_complete: bool,
+}
+
+/// The end of a thread.
+pub struct ThreadsEnd {
+    /// When it was.
+    pub time: TraceNanos,
+    /// The thread's start routine, by its opening event.
+    pub routine: Option<EventSeq>,
 }
 
 /// What was found out of a session.
@@ -274,7 +282,7 @@ fn holder_of(
 
 /// The end of the thread of another process that had a robust mutex, if that is during the wait. Nobody else need have shown that it had it.
 fn died_with(it: &Asked<'_>, holder: &SharedHolder, processes: &[ProcessShared<'_>]) -> Option<Wake> {
-    let (end, routine) = (processes[holder.process].end_of)(holder.thread, it.wait.start)?;
+    let ThreadsEnd { time: end, routine } = (processes[holder.process].end_of)(holder.thread, it.wait.start)?;
     let seq = routine.or(holder.hold.map(|(seq, _)| seq))?;
     let is_meanwhile = it.shared.is_robust == 1 && it.shared.asked <= end && end <= it.wait.end;
     is_meanwhile.then_some(Wake { thread: holder.thread, seq, start: end, end, room: 1 })
