@@ -1,5 +1,6 @@
 /* Threads that take locks in one order at random, and so cannot deadlock: mutexes, some by trying, some let go of in another
-   order than taken, some for a condition. The arguments are the seed, the threads, the steps of each, and after how many
+   order than taken, some for a condition. With ROBUST given to the compiler they are robust; with READ_WRITE every second one is a
+   read-write lock, which is read or written and never tried. The arguments are the seed, the threads, the steps of each, and after how many
    milliseconds the program kills itself (0 for never). */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,8 +13,8 @@
 #define LOCKS 4
 #define MOST 16
 
-static pthread_mutex_t locks[LOCKS] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-                                        PTHREAD_MUTEX_INITIALIZER };
+static pthread_mutex_t locks[LOCKS];
+static pthread_rwlock_t read_write_locks[LOCKS];
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int seed, steps;
 static volatile long sum;
@@ -24,6 +25,24 @@ static void work(unsigned *random)
         usleep(rand_r(random) % 300);
     for (volatile int step = rand_r(random) % 2000; step > 0; step--)
         sum += step;
+}
+
+static int is_read_write(int at)
+{
+#ifdef READ_WRITE
+    return at % 2;
+#else
+    (void)at;
+    return 0;
+#endif
+}
+
+static void let_go(int at)
+{
+    if (is_read_write(at))
+        pthread_rwlock_unlock(&read_write_locks[at]);
+    else
+        pthread_mutex_unlock(&locks[at]);
 }
 
 /* Waits a little, with this lock alone. */
@@ -42,20 +61,22 @@ static void step(unsigned *random)
     int taken[LOCKS], count = 0;
     for (int at = 0; at < LOCKS; at++) {
         int chance = rand_r(random) % 8;
-        if (chance < 4)
+        if (is_read_write(at) && chance < 5)
+            (chance < 3 ? pthread_rwlock_rdlock : pthread_rwlock_wrlock)(&read_write_locks[at]);
+        else if (chance < 4)
             pthread_mutex_lock(&locks[at]);
-        else if (chance > 4 || pthread_mutex_trylock(&locks[at]) != 0)
+        else if (is_read_write(at) || chance > 4 || pthread_mutex_trylock(&locks[at]) != 0)
             continue;
         taken[count++] = at;
         work(random);
     }
-    if (count == 1 && rand_r(random) % 4 == 0)
+    if (count == 1 && !is_read_write(taken[0]) && rand_r(random) % 4 == 0)
         wait_a_little(&locks[taken[0]]);
     if (rand_r(random) % 4 == 0)
         pthread_cond_broadcast(&changed);
     while (count > 0) {
         int which = rand_r(random) % count;
-        pthread_mutex_unlock(&locks[taken[which]]);
+        let_go(taken[which]);
         taken[which] = taken[--count];
         work(random);
     }
@@ -78,6 +99,15 @@ int main(int words, char **word)
     int count = atoi(word[2]), milliseconds = atoi(word[4]);
     if (count > MOST)
         return 2;
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+#ifdef ROBUST
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+#endif
+    for (int at = 0; at < LOCKS; at++) {
+        pthread_mutex_init(&locks[at], &attributes);
+        pthread_rwlock_init(&read_write_locks[at], 0);
+    }
     for (long at = 0; at < count; at++)
         pthread_create(&threads[at], 0, run, (void *)at);
     if (milliseconds > 0) {

@@ -34,6 +34,7 @@ pub(crate) unsafe fn prepare(state: *mut ThreadState, process: u32) {
         (*state).runtime_pages.fill(0);
         (*state).lasting = list.as_ptr() as u64;
         (*state).probes = pool().orders().probes.as_ptr() as u64;
+        (*state).contention = pool().control().contention.as_ptr() as u64;
         (*state).errno_distance = process_block().errno_distance.load(Ordering::Relaxed);
         (*state).read_as = if is_watched || !syscall::may(PROCESS_VM_READV) { 0 } else { process.into() };
     }

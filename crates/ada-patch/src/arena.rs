@@ -36,7 +36,7 @@ const COUNTER_BYTES: usize = 64;
 const RECORDER_BYTES: usize = 496;
 /// What those take beyond that which choose between two ways to record, guarded probes and functions whose registers are kept while
 /// that is seldom, and room for the few that an image has.
-const GUARDED_BYTES: usize = 64;
+const GUARDED_BYTES: usize = 80;
 const GUARDED_ROOM: usize = 64 * GUARDED_BYTES;
 
 /// Most displaced sequences are under 16 bytes; a few of the longest fit between them.
@@ -430,10 +430,8 @@ mod tests {
             let detail = owner_by_word.then_some(DetailShape { window: 128, vectors: true });
             let template = StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail }).unwrap();
             let (counter, recorder) = (template.counter.code.len(), template.recorder.code.len());
-            let has_both = matches!(
-                kind,
-                StubKind::GuardedFull | StubKind::GuardedWords | StubKind::NumberedFull | StubKind::SeldomRegisters
-            );
+            let has_both =
+                kind.is_probed_if_guarded() || matches!(kind, StubKind::NumberedFull | StubKind::SeldomRegisters);
             let more = if has_both { GUARDED_BYTES } else { 0 };
             // Nearly all functions have this one, and the rest is shared.
             let most = if kind == StubKind::Full { PLAIN_BYTES } else { RECORDER_BYTES + more };

@@ -117,6 +117,13 @@ pub enum Guard {
         /// What they are where nothing is of interest.
         usual: u32,
     },
+    /// The first argument is a mutex of glibc's whose lock word is its owner's id, and it is contended or in disorder: that word, or the
+    /// one for the owner, has one of these bits. Or a call about it has found so lately ([`ada_ring::contention`]).
+    /// The registers of the call are kept then, with the mutex's words. The function is about to read these too.
+    OwnedMutex {
+        /// The bits.
+        bits: u32,
+    },
     /// If this is the first argument, the registers of call and return are kept. Otherwise the agent is called at both ends.
     FirstArgument(u32),
 }
@@ -127,6 +134,7 @@ impl Probed {
         let (first, second, bits, usual) = match self.guard {
             None => (0, 0, 0, 0),
             Some(Guard::Unlike { offsets: [first, second], bits, usual }) => (first, second, bits, usual),
+            Some(Guard::OwnedMutex { bits }) => (0, 0, bits, 0),
             Some(Guard::FirstArgument(number)) => (number, 0, 0, 0),
         };
         [self.number, first, second, bits, usual]

@@ -33,6 +33,8 @@ pub enum StubKind {
     GuardedFull,
     /// The same as `WordsCall`.
     GuardedWords,
+    /// The same for a guard that looks at mutexes.
+    MutexWords,
     /// As `RegistersFull` if the first argument is the one that the guard names, else as `ProbedFull`.
     NumberedFull,
     /// As `ProbedFull`, for a probe that reads memory at the call only: the exit keeps the registers of the return.
@@ -48,7 +50,7 @@ pub enum StubKind {
 }
 
 impl StubKind {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Full,
         Self::EntryOnly,
         Self::LongJump,
@@ -62,6 +64,7 @@ impl StubKind {
         Self::WordsCall,
         Self::GuardedFull,
         Self::GuardedWords,
+        Self::MutexWords,
         Self::NumberedFull,
         Self::ReadsAtCall,
         Self::RegistersFull,
@@ -92,19 +95,26 @@ impl StubKind {
         match (self, guard, part) {
             (Self::Full, Guard::Unlike { .. }, AgentPart::CallWords) => Self::GuardedWords,
             (Self::Full, Guard::Unlike { .. }, _) => Self::GuardedFull,
+            (Self::Full, Guard::OwnedMutex { .. }, AgentPart::CallWords) => Self::MutexWords,
             (Self::Full, Guard::FirstArgument(_), _) => Self::NumberedFull,
             (other, ..) => other.probed(AgentPart::CallOnly),
         }
     }
 
     pub(crate) const fn catches_return(self) -> bool {
-        matches!(self, Self::Full | Self::GuardedFull | Self::GuardedWords | Self::NumberedFull)
+        matches!(self, Self::Full | Self::NumberedFull)
+            || self.is_probed_if_guarded()
             || self.is_probed_at_call()
             || self.is_probed_at_return()
     }
 
     pub(crate) const fn is_probed(self) -> bool {
         matches!(self, Self::ProbedEntry) || self.is_probed_at_call() || self.is_probed_at_return()
+    }
+
+    /// Whether the stub looks at memory first, and the call is as any other if there is nothing of interest.
+    pub(crate) const fn is_probed_if_guarded(self) -> bool {
+        matches!(self, Self::GuardedFull | Self::GuardedWords | Self::MutexWords)
     }
 
     /// Whether the probe is about the call, and the return is as any other.

@@ -4,6 +4,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::chunk::{CHUNK_SIZE, MAX_CHUNKS};
 use crate::code_edits::EditsMade;
+use crate::contention::ContentionMarks;
 use crate::counters;
 use crate::crash::CrashSlots;
 use crate::handler_functions::HandlerFunctions;
@@ -69,6 +70,8 @@ pub struct Control {
     pub handlers: HandlerFunctions,
     /// What the agent has taken of the programs' time.
     pub agent_time: AgentTime,
+    /// Which mutexes were found contended.
+    pub contention: ContentionMarks,
     /// How many threads share the block of counters that is nobody's.
     pub counter_sharers: AtomicU64,
     /// The process that each block of counters belongs to; 0 for none. See [`crate::counters`].

@@ -18,6 +18,7 @@ pub mod arena_front;
 pub mod chunk;
 pub mod chunk_reader;
 pub mod code_edits;
+pub mod contention;
 pub mod control;
 mod counter_blocks;
 pub mod counters;

@@ -1,6 +1,6 @@
 //! `states`.
 
-use ada_event::ThreadId;
+use ada_event::{ThreadId, TraceNanos};
 use ada_span::state::{StateSpan, ThreadState};
 use ada_span::wait::WaitSpan;
 use rusqlite::types::Value;
@@ -32,6 +32,11 @@ impl Described for States {
             ),
             plain("cpu", Kind::Integer, "the processor that it ran on"),
             plain(
+                "blocked_in",
+                Kind::Text,
+                "of a blocked thread, the kind of the wait that it was in, as in waits: io, sleep, mutex, …; null where it was in none that is known, as at a page fault",
+            ),
+            plain(
                 "known_by",
                 Kind::Text,
                 "kernel; calls, where only those that wait are known; null of what is unknown",
@@ -54,7 +59,8 @@ impl Relation for States {
         let mut rows = Vec::new();
         for process in trace.processes() {
             for life in process.lives() {
-                let mut row = Row { trace, process, thread: process.thread_id(life.thread), rows: &mut rows };
+                let waits = process.tables.meta().waits.iter().filter(|wait| wait.thread == life.thread).collect();
+                let mut row = Row { trace, process, thread: process.thread_id(life.thread), waits, rows: &mut rows };
                 match process.thread_states(life.thread) {
                     Some(states) => states.spans(life.start, life.end).for_each(|span| row.by_kernel(span)),
                     None => row.by_calls(&life),
@@ -77,11 +83,14 @@ struct Row<'a> {
     trace: &'a Trace,
     process: &'a TraceProcess,
     thread: ThreadId,
+    /// Its waits, by their starts.
+    waits: Vec<&'a WaitSpan>,
     rows: &'a mut Vec<Vec<Value>>,
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
     fn add(&mut self, StateSpan { start, end, cpu, .. }: StateSpan, state: &str, known_by: Option<&str>) {
+        let wait = if state == ThreadState::Blocked.word() { self.wait_at(start) } else { None };
         self.rows.push(vec![
             text(&self.trace.session_of(self.process).name),
             number(self.process.pid),
@@ -91,8 +100,17 @@ impl Row<'_> {
             number(end.since(start)),
             text(state),
             maybe(cpu, number),
+            maybe(wait, |wait| text(wait.kind().word())),
             maybe(known_by, text),
         ]);
+    }
+
+    /// The innermost wait that was under way at a moment.
+    fn wait_at(&self, time: TraceNanos) -> Option<&'a WaitSpan> {
+        /// Waits in waits, as of a signal's handler.
+        const MOST: usize = 16;
+        let begun = &self.waits[..self.waits.partition_point(|wait| wait.start <= time)];
+        begun.iter().rev().take(MOST).copied().find(|wait| wait.end > time || wait.is_open())
     }
 
     fn by_kernel(&mut self, span: StateSpan) {
@@ -102,10 +120,9 @@ impl Row<'_> {
 
     /// Where the kernel has not told, a thread is blocked in the calls that wait. What it does between them is not known.
     fn by_calls(&mut self, life: &Life<'_>) {
-        let of_thread = |wait: &&WaitSpan| wait.thread == life.thread && wait.end > life.start;
         let mut at = life.start;
         let between = |start, end| StateSpan { start, end, state: ThreadState::Unknown, cpu: None };
-        for wait in self.process.tables.meta().waits.iter().filter(of_thread) {
+        for wait in self.waits.clone().into_iter().filter(|wait| wait.end > life.start) {
             let (start, end) = (wait.start.clamp(at, life.end), wait.end.clamp(at, life.end));
             if at < start {
                 self.add(between(at, start), "awake", Some("calls"));

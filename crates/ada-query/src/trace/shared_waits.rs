@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ada_format::atf::{Session, read_shared_memory};
-use ada_span::shared::{ProcessShared, correlate};
+use ada_span::pthread::ThreadEnd;
+use ada_span::shared::{ProcessShared, ThreadsEnd, correlate};
 
 use super::io_waits::is_complete;
 use super::process::TraceProcess;
@@ -41,9 +42,9 @@ pub(super) fn resolve(processes: &mut [TraceProcess], first: usize, session: &Se
     }
 }
 
-fn process_shared<'a>(process: &'a TraceProcess, session: &Session) -> ProcessShared<'a> {
+fn process_shared<'a>(process: &'a TraceProcess, session: &'a Session) -> ProcessShared<'a> {
     let recorded = &session.processes()[process.number];
-    let meta = process.tables.meta();
+    let (meta, lives) = (process.tables.meta(), process.lives());
     ProcessShared {
         waits: &meta.waits,
         holds: &meta.holds,
@@ -54,6 +55,14 @@ fn process_shared<'a>(process: &'a TraceProcess, session: &Session) -> ProcessSh
             let index = meta.thread_index(id)?;
             let facts = meta.threads.get(index.as_usize())?.facts;
             (facts.events > 0 && facts.first_time <= time).then_some(index)
+        }),
+        end_of: Box::new(move |thread, time| {
+            let life = lives.iter().find(|it| it.thread == thread && it.start <= time && time <= it.end)?;
+            let has_ended = match life.span {
+                Some(span) => span.end_how() != ThreadEnd::Alive,
+                None => recorded.manifest.as_ref().is_some_and(|manifest| manifest.exit.is_some()),
+            };
+            has_ended.then_some(ThreadsEnd { time: life.end, routine: life.span.and_then(|span| span.routine_seq) })
         }),
         threads: meta.threads.len(),
         is_complete: recorded.manifest.as_ref().is_some_and(is_complete),

@@ -103,14 +103,14 @@ pub fn deadlocks(trace: &Trace, number: usize) -> Vec<Deadlock> {
     found.into_iter().filter(is_first).collect()
 }
 
-/// Whether calls that let go of locks were switched off for a while: nobody knows who had what then.
+/// Whether calls that let go of locks, or take them to read, were switched off for a while: nobody knows who had what then.
 pub fn hides_releases(process: &TraceProcess) -> bool {
-    process.switched.hides(|function| is_release(process.names.raw(function).unwrap_or_default()))
+    process.switched.hides(|function| shows_holders(process.names.raw(function).unwrap_or_default()))
 }
 
-/// Whether calls of a function let go of locks.
-fn is_release(raw: &str) -> bool {
-    raw.contains("unlock") || raw.contains("cond_wait") || raw.contains("cond_timedwait")
+/// Whether it takes all calls of a function to say who has locks.
+fn shows_holders(raw: &str) -> bool {
+    raw.contains("unlock") || raw.contains("rdlock") || raw.contains("cond_wait") || raw.contains("cond_timedwait")
 }
 
 fn circles(starts: impl Iterator<Item = Party>, mut wait_of: impl FnMut(Party) -> Option<WaitSpan>) -> Vec<Deadlock> {

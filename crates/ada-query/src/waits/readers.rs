@@ -30,7 +30,9 @@ impl<'a> Readers<'a> {
         let is_of_thread = wait.kind() == WaitKind::ReadWriteLock && wait.suspension.is_none();
         let holds = self.0.get(&wait.object).filter(|_| is_of_thread)?;
         let begun = &holds[..holds.partition_point(|hold| hold.start <= wait.start)];
-        let had_it = begun.iter().rev().take(MANY).filter(|hold| hold.end >= wait.start && hold.thread != wait.thread);
+        // Who wants to write what it reads itself waits for itself.
+        let is_other = |hold: &HoldSpan| hold.thread != wait.thread || wait.holder == Some(hold.thread);
+        let had_it = begun.iter().rev().take(MANY).filter(|hold| hold.end >= wait.start && is_other(hold));
         let mut ids: Vec<u32> = had_it.map(|hold| process.thread_id(hold.thread).0).collect();
         ids.sort_unstable();
         ids.dedup();

@@ -158,6 +158,8 @@ pub struct ThreadState {
     pub read_as: u64,
     /// Where the table of [`crate::probe::Probe`]s is.
     pub probes: u64,
+    /// Where the [`crate::contention`] marks are.
+    pub contention: u64,
     /// How far `errno` is from the thread pointer; 0 where that is not known.
     pub errno_distance: u64,
     /// Where the stack ends that the thread is on, if it is a goroutine's; else 0.

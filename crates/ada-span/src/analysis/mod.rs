@@ -37,7 +37,7 @@ use crate::thread_index::ThreadIndex;
 use crate::wait;
 
 /// Raised whenever the same events make other tables.
-pub const ANALYSIS_VERSION: u64 = 26;
+pub const ANALYSIS_VERSION: u64 = 27;
 
 /// Analyses a process and writes its tables into an empty folder. `progress` is called with each few thousand events.
 pub fn analyze(
@@ -112,6 +112,7 @@ pub fn analyze(
         threads: &meta.pthreads,
         losses: &losses,
         sees_unlocks,
+        sees_reads: sees_reads(traits),
         shared_memory: &shared_memory,
         options,
     };
@@ -138,6 +139,12 @@ fn sees_unlocks(traits: &FunctionTraits, options: &ReplayOptions) -> bool {
     }
     let unlocks = [SyncCall::Unlock, SyncCall::ReadWriteUnlock, SyncCall::ConditionWait];
     unlocks.into_iter().all(|call| traits.records_all(Role::Sync(call)))
+}
+
+/// Whether all calls are recorded by which read-write locks are taken.
+fn sees_reads(traits: &FunctionTraits) -> bool {
+    let takes = [SyncCall::ReadLock, SyncCall::WriteLock, SyncCall::TryReadWriteLock];
+    takes.into_iter().all(|call| traits.records_all(Role::Sync(call)))
 }
 
 /// What a thread was made for is no callback, though its address was handed to whoever made the thread.

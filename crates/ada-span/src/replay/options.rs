@@ -42,6 +42,8 @@ pub struct ReplayOptions {
     pub let_go_until: TraceNanos,
     /// Whether the process ran already when the recording began.
     pub is_attached: bool,
+    /// Whether another traced process has made it: it may have a copy of what others held there.
+    pub is_fork: bool,
     /// When it was attached to: calls of that very time had been open before.
     pub attached_time: Option<TraceNanos>,
     /// Whether the events were imported: then threads are lanes, which end with their events.
@@ -65,6 +67,7 @@ impl ReplayOptions {
         let_go_until: TraceNanos(0),
         attached_time: None,
         is_attached: false,
+        is_fork: false,
         is_imported: false,
         is_cut_short: false,
         is_incomplete: false,

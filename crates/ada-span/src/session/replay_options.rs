@@ -43,6 +43,7 @@ pub fn replay_options(process: &Process, traits: &FunctionTraits, timeout_ns: u6
         let_go_until: ring.map_or(TraceNanos(0), |ring| ring.let_go_end_ns.unwrap_or(end_time)),
         attached_time,
         is_attached: manifest.is_some_and(|it| it.attached),
+        is_fork: manifest.is_some_and(|it| it.parent_pid.is_some()),
         is_incomplete: manifest.is_some_and(|it| it.extra.contains_key("incomplete")),
         is_cut_short: end == ProcessEnd::Alive && manifest.is_some_and(|it| it.finished == Some(false)),
         goroutines_until: manifest.map_or(TraceNanos::MAX, |it| goroutines_until(it, traits)),

@@ -24,10 +24,20 @@ pub struct ProcessShared<'a> {
     pub memory: Vec<SeenMemory>,
     /// The thread that had an id of the system's at a moment.
     pub thread_of_id: Box<dyn Fn(ThreadId, TraceNanos) -> Option<ThreadIndex> + 'a>,
+    /// How a thread ended that ran at a moment, if it did.
+    pub end_of: Box<dyn Fn(ThreadIndex, TraceNanos) -> Option<ThreadsEnd> + 'a>,
     /// How many threads it has.
     pub threads: usize,
     /// Whether all of its calls are recorded.
     pub is_complete: bool,
+}
+
+/// The end of a thread.
+pub struct ThreadsEnd {
+    /// When it was.
+    pub time: TraceNanos,
+    /// The thread's start routine, by its opening event.
+    pub routine: Option<EventSeq>,
 }
 
 /// What was found out of a session.
@@ -158,6 +168,7 @@ pub fn correlate(processes: &[ProcessShared<'_>]) -> SessionShared {
     asked.sort_by_key(|it| it.shared.woken);
     for it in &asked {
         let doubts = Doubts(it.wait.doubts).without(Doubt::NoWaker).without(Doubt::SeveralWakers);
+        let holder = holder_of(it, &places[it.object as usize], processes, &memories);
         let mut one =
             SharedFound { wait: it.at, name: it.object as usize, waker: None, has_died: false, holder: None, doubts };
         if it.wait.has_ended == 1 && it.shared.has_given_up == 0 {
@@ -168,6 +179,15 @@ pub fn correlate(processes: &[ProcessShared<'_>]) -> SessionShared {
                 let meanwhile = (it.object, waiter, it.shared.asked, it.wait.end);
                 let (by, has_died) = by.or_died(&deaths, meanwhile);
                 (woken, one.has_died) = (Some(by), has_died);
+                if by == WokenBy::Nobody
+                    && let Some((holder, died)) =
+                        holder.zip(holder.and_then(|holder| died_with(it, &holder, processes)))
+                {
+                    let died = Wake { thread: global(holder.process, died.thread), ..died };
+                    let is_sure = !holder.may_be_released;
+                    (woken, one.has_died) =
+                        (Some(if is_sure { WokenBy::Call(died) } else { WokenBy::Perhaps(died) }), true);
+                }
             }
             let wake = match woken {
                 None => None,
@@ -190,7 +210,7 @@ pub fn correlate(processes: &[ProcessShared<'_>]) -> SessionShared {
                 SharedWaker { process, thread, seq: wake.seq, time: wake.start }
             });
         }
-        if let Some(holder) = holder_of(it, &places[it.object as usize], processes, &memories) {
+        if let Some(holder) = holder {
             one.doubts = one.doubts.without(Doubt::UnknownOwner);
             if holder.hold.is_none() {
                 one.doubts.add(Doubt::NoLockCall);
@@ -258,6 +278,14 @@ fn holder_of(
     let may_be_released = is_recent || !other.is_complete || locks.may_have_released(thread, it.wait.start, can_be_at);
     let taken = || locks.taken_by(thread, it.wait.start, can_be_at).filter(|_| !may_be_released);
     Some(SharedHolder { process, thread, hold: hold.or_else(taken), may_be_released })
+}
+
+/// The end of the thread of another process that had a robust mutex, if that is during the wait. Nobody else need have shown that it had it.
+fn died_with(it: &Asked<'_>, holder: &SharedHolder, processes: &[ProcessShared<'_>]) -> Option<Wake> {
+    let ThreadsEnd { time: end, routine } = (processes[holder.process].end_of)(holder.thread, it.wait.start)?;
+    let seq = routine.or(holder.hold.map(|(seq, _)| seq))?;
+    let is_meanwhile = it.shared.is_robust == 1 && it.shared.asked <= end && end <= it.wait.end;
+    is_meanwhile.then_some(Wake { thread: holder.thread, seq, start: end, end, room: 1 })
 }
 
 /// Holds that are looked through for one that goes on.

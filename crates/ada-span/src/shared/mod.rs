@@ -8,4 +8,4 @@
 mod correlate;
 mod memory;
 
-pub use correlate::{ProcessShared, SessionShared, SharedFound, SharedHolder, SharedWaker, correlate};
+pub use correlate::{ProcessShared, SessionShared, SharedFound, SharedHolder, SharedWaker, ThreadsEnd, correlate};

@@ -133,7 +133,8 @@ pub(crate) fn has_contention<'d>(
     for details in details {
         details.probed(&mut |function, is_return, _| {
             let role = traits.get(function).role;
-            found |= !is_return && matches!(role, Role::Sync(SyncCall::FutexWait | SyncCall::Lock) | Role::Spin(_));
+            found |= !is_return
+                && matches!(role, Role::Sync(SyncCall::FutexWait | SyncCall::Lock | SyncCall::Unlock) | Role::Spin(_));
         });
     }
     found

@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use ada_event::TraceNanos;
 
 use super::call::{LockStep, ObservedCall, SyncCalls};
+use super::deaths::deaths;
 use super::found::Found;
 use super::holds::{HoldSpan, holds_of};
 use super::left_over::locks_at_end;
 use super::looks::Looks;
 use super::once::OnceCalls;
-use super::owned_mutexes::{deaths, doubt_refused};
+use super::only_reader::show_only_readers;
+use super::owned_mutexes::{doubt_refused, found_free, free_words};
 use super::parties::{Known, Parties};
 use super::readers::{Readers, join_reads, show_locks};
 use super::shared_calls::{SharedCalls, SharedWake};
@@ -60,11 +62,16 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     if calls.is_empty() && onces.is_empty() && yields.is_empty() && spins.is_empty() {
         return Waits { io, ..Waits::default() };
     }
-    calls.sort_unstable_by_key(|call: &ObservedCall| (call.start, call.thread, call.seq));
-    if known.sees_unlocks {
-        steps.values_mut().for_each(|steps| show_locks(steps));
-    }
     doubt_refused(&mut steps, &calls, known.ids);
+    if known.sees_unlocks {
+        let mutexes = free_words(&calls);
+        for steps in steps.values_mut() {
+            show_locks(steps, true, |_| true);
+            show_locks(steps, false, |object| mutexes.contains_key(&object));
+        }
+        calls.extend(found_free(&steps, &calls, &mutexes));
+    }
+    calls.sort_unstable_by_key(|call: &ObservedCall| (call.start, call.thread, call.seq));
     let looks = Looks::of(known.shared_memory, &io);
     let waking = Waking::of(&calls, known.ids);
     let wakes = calls.iter().filter_map(|call| waking.wake_of(call));
@@ -88,6 +95,10 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
     }
     let left_out = waits.len().saturating_sub(MOST_WAITS);
     waits.truncate(MOST_WAITS);
+    let mut last_readers = Vec::new();
+    if known.sees_unlocks {
+        last_readers = show_only_readers(&mut steps, &waits, known, |object| looks.is_private(object));
+    }
     let mut parties = Parties::new(known, &steps, wakes, Wakes::of(deaths));
     waits.iter_mut().for_each(|found| parties.find_holder(&mut found.wait));
     // A signal wakes one of those that wait: the order in which they went on says which.
@@ -112,9 +123,13 @@ pub(crate) fn correlate(parts: Vec<SyncCalls>, known: &Known<'_>) -> Waits {
             let end = if is_cut { life.end.max(known.options.end_time) } else { life.end };
             ends.entry(life.thread).or_default().push(end);
         }
+        for reader in last_readers {
+            // A process's first thread is in no list of lives.
+            ends.entry(reader).or_insert_with(|| vec![known.options.end_time]);
+        }
         holds = holds_of(&steps, &waits, &parties.losses, &ends);
         let readers = Readers::of(&holds);
-        waits.iter_mut().for_each(|wait| readers.find_holder(wait));
+        waits.iter_mut().for_each(|wait| readers.find_holder(wait, known.options));
     }
     Waits { waits, left_out: left_out as u64, holds, io, shared }
 }

@@ -8,6 +8,9 @@ use super::shared_calls::SharedWait;
 use crate::NONE;
 use crate::outcome::{Outcome, Reason, Status};
 
+/// Of a program that goes on, what is this young, in nanoseconds, may have ended by the time its thread's events were read.
+pub(crate) const RECENT: u64 = 200_000_000;
+
 /// A wait that was found.
 pub(super) struct Found {
     pub(super) wait: WaitSpan,
@@ -35,7 +38,7 @@ pub(super) enum Phase {
 impl Found {
     /// What is needed to find who ended it in another process.
     pub(super) fn shared(&self) -> SharedWait {
-        let Self { wait, asked, woken, has_given_up, .. } = self;
+        let Self { wait, asked, woken, has_given_up, mutex, .. } = self;
         SharedWait {
             thread: wait.thread,
             seq: wait.seq,
@@ -43,6 +46,7 @@ impl Found {
             asked: *asked,
             woken: *woken,
             has_given_up: u64::from(*has_given_up),
+            is_robust: mutex.is_some_and(OwnerWord::is_robust).into(),
         }
     }
 }

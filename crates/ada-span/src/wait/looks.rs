@@ -45,7 +45,7 @@ impl Looks {
     }
 
     /// Whether nobody else has it, ever.
-    fn is_private(&self, address: u64) -> bool {
+    pub(super) fn is_private(&self, address: u64) -> bool {
         self.private.iter().any(|range| range.contains(&address))
     }
 }

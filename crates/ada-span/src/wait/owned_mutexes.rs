@@ -1,18 +1,63 @@
 //! Mutexes whose lock word is their owner's id, over the time of a process.
+//!
+//! Only from when one is contended do calls about it show which it is. A thread that found it free when it asked for it shows nothing, also
+//! if another one was faster then, and it had to wait.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 
 use super::call::{LockStep, ObservedCall, Step};
 use super::owner_word::OwnerWord;
-use super::parties::Known;
-use super::wakes::Wake;
-use crate::pthread::{PthreadSpan, ThreadEnd};
-use crate::replay::ProcessEnd;
+use crate::NONE;
+use crate::outcome::Outcome;
 use crate::role::SyncCall;
 use crate::thread_index::ThreadIndex;
+
+/// The words that such mutexes have where nobody has them, by their addresses: what calls have shown.
+pub(super) fn free_words(calls: &[ObservedCall]) -> HashMap<u64, [u64; 4]> {
+    let is_about_mutex = |call: &&ObservedCall| {
+        matches!(call.call, SyncCall::Lock | SyncCall::TimedLock | SyncCall::TryLock | SyncCall::Unlock)
+            && OwnerWord::of(&call.words).is_some()
+    };
+    calls.iter().filter(is_about_mutex).map(|call| (call.arguments[0], [0, 0, call.words[2], NONE])).collect()
+}
+
+/// Calls that took such a mutex and have shown nothing, because it was free when they began: only what let go of it later says which it was.
+pub(super) fn found_free(
+    steps: &HashMap<ThreadIndex, Vec<LockStep>>,
+    calls: &[ObservedCall],
+    free_words: &HashMap<u64, [u64; 4]>,
+) -> Vec<ObservedCall> {
+    if free_words.is_empty() {
+        return Vec::new();
+    }
+    let shown: HashSet<(ThreadIndex, EventSeq)> = calls.iter().map(|call| (call.thread, call.seq)).collect();
+    let mut found = Vec::new();
+    for (thread, steps) in steps {
+        for step in steps.iter().filter(|step| step.what == Step::Taken && !step.is_read_write) {
+            let Some(words) = free_words.get(&step.object) else { continue };
+            // Those that wait for a condition, and take the mutex again, are shown.
+            if shown.contains(&(*thread, step.seq)) {
+                continue;
+            }
+            found.push(ObservedCall {
+                thread: *thread,
+                outer: None,
+                seq: step.seq,
+                call: SyncCall::Lock,
+                start: step.start,
+                end: step.end,
+                outcome: Outcome::default(),
+                has_closed: true,
+                arguments: [step.object, NONE, NONE],
+                words: *words,
+                result: None,
+            });
+        }
+    }
+    found
+}
 
 /// Doubts that calls have taken a mutex that was refused them: their results are not recorded.
 pub(super) fn doubt_refused(steps: &mut HashMap<ThreadIndex, Vec<LockStep>>, calls: &[ObservedCall], ids: &[ThreadId]) {
@@ -38,64 +83,5 @@ pub(super) fn doubt_refused(steps: &mut HashMap<ThreadIndex, Vec<LockStep>>, cal
                 step.what = Step::Tried;
             }
         }
-    }
-}
-
-/// The ends of threads that had robust mutexes, each with the mutex: the kernel gives these to who waits for them.
-pub(super) fn deaths(
-    steps: &HashMap<ThreadIndex, Vec<LockStep>>,
-    calls: &[ObservedCall],
-    known: &Known<'_>,
-) -> Vec<(u64, Wake)> {
-    let is_robust = |call: &&ObservedCall| OwnerWord::of(&call.words).is_some_and(OwnerWord::is_robust);
-    let robust: HashSet<u64> = calls.iter().filter(is_robust).map(|call| call.arguments[0]).collect();
-    if robust.is_empty() {
-        return Vec::new();
-    }
-    let mut lives: HashMap<ThreadIndex, Vec<&PthreadSpan>> = HashMap::new();
-    known.threads.iter().for_each(|life| lives.entry(life.thread).or_default().push(life));
-    let mut found = Vec::new();
-    for (thread, steps) in steps {
-        let ends = match lives.get(thread) {
-            Some(lives) => lives.iter().filter_map(|life| End::of_life(life, lives)).collect(),
-            None => End::of_process(*thread, known).into_iter().collect::<Vec<_>>(),
-        };
-        for end in ends {
-            let of_life = steps.iter().filter(|step| end.steps.contains(&step.start) && !step.is_read_write);
-            let mut last: HashMap<u64, &LockStep> = HashMap::new();
-            for step in of_life.filter(|step| robust.contains(&step.object)) {
-                last.insert(step.object, step);
-            }
-            for (object, step) in last.into_iter().filter(|(_, step)| step.what != Step::LetGo) {
-                let (seq, room) = (end.routine.unwrap_or(step.seq), u64::from(step.what == Step::Taken));
-                found.push((object, Wake { thread: *thread, seq, start: end.time, end: end.time, room }));
-            }
-        }
-    }
-    found
-}
-
-/// The end of a thread.
-struct End {
-    time: TraceNanos,
-    routine: Option<EventSeq>,
-    /// When it did what it did. What lets go of locks as a thread ends comes after its routine.
-    steps: Range<TraceNanos>,
-}
-
-impl End {
-    /// An id may be used again: `lives` are all that had it.
-    fn of_life(life: &PthreadSpan, lives: &[&PthreadSpan]) -> Option<Self> {
-        let next = lives.iter().map(|it| it.start).filter(|start| *start > life.start).min();
-        let steps = life.start..next.unwrap_or(TraceNanos::MAX);
-        let has_ended = life.end_how() != ThreadEnd::Alive;
-        has_ended.then_some(Self { time: life.end, routine: life.routine_seq, steps })
-    }
-
-    /// That of a process's first thread, which nobody made.
-    fn of_process(thread: ThreadIndex, known: &Known<'_>) -> Option<Self> {
-        let time = known.last_times.get(thread.as_usize()).copied()?;
-        let has_ended = known.options.end != ProcessEnd::Alive;
-        has_ended.then_some(Self { time, routine: None, steps: TraceNanos(0)..TraceNanos::MAX })
     }
 }

@@ -7,7 +7,7 @@ use ada_event::{EventSeq, ThreadId, TraceNanos};
 
 use super::books::{Books, TakenBy};
 use super::call::{LockStep, MOST_STEPS, Step};
-use super::found::{Found, Phase};
+use super::found::{Found, Phase, RECENT};
 use super::readers::{Mode, modes_of_unlocks};
 use super::wakes::{Wake, Wakes, WokenBy};
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
@@ -17,8 +17,8 @@ use crate::pthread::PthreadSpan;
 use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::thread_index::ThreadIndex;
 
-/// Of a program that goes on, what is this young, in nanoseconds, may have ended by the time its thread's events were read.
-pub(crate) const RECENT: u64 = 200_000_000;
+/// So long, in nanoseconds, stubs at least keep all calls about a mutex of the kernel's kinds once it was found contended: see `ada_ring::contention`.
+const KEPT_FOR: u64 = 100_000_000;
 
 /// What else is known of the process.
 pub(crate) struct Known<'a> {
@@ -30,6 +30,8 @@ pub(crate) struct Known<'a> {
     pub(crate) losses: &'a [Loss],
     /// Whether every lock that is let go of is recorded.
     pub(crate) sees_unlocks: bool,
+    /// And every read-write lock that is taken.
+    pub(crate) sees_reads: bool,
     /// Addresses with locks that were looked at, and whether other processes have them too.
     pub(crate) shared_memory: &'a [(Range<u64>, bool)],
     pub(crate) options: &'a ReplayOptions,
@@ -184,7 +186,13 @@ impl<'a> Parties<'a> {
                 return;
             }
             WaitKind::Mutex if mutex.is_some() => {
-                let last = self.wakes.last(object, thread, asked, wait.end);
+                let last = match self.wakes.last(object, thread, asked, wait.end) {
+                    // Who lets go of it just as the first one comes to wait does not show which mutex it is.
+                    WokenBy::Nobody => self.released_by_holder(wait),
+                    // Who came so much later, found it free and let go of it has shown nothing either.
+                    WokenBy::Call(last) if wait.end.since(last.start) > KEPT_FOR => WokenBy::Perhaps(last),
+                    found => found,
+                };
                 let (last, has_died) = last.or_died(&self.deaths, (object, thread, asked, wait.end));
                 wait.has_died = has_died.into();
                 self.doubt_of_others(last, wait)

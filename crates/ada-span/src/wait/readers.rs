@@ -8,26 +8,27 @@ use std::collections::HashMap;
 use ada_event::EventSeq;
 
 use super::call::{LockStep, Step};
-use super::found::{Found, Phase};
+use super::found::{Found, Phase, RECENT};
 use super::holds::HoldSpan;
 use super::{Doubt, Doubts, WaitKind, WaitSpan};
 use crate::NONE;
+use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::thread_index::ThreadIndex;
 
-/// Notes in a thread's steps which read-write locks were taken, as far as the calls say that let go of them.
-pub(super) fn show_locks(steps: &mut [LockStep]) {
+/// Notes in a thread's steps which mutexes or read-write locks were taken, as far as the calls say that let go of them. `is_wanted` says of which locks.
+pub(super) fn show_locks(steps: &mut [LockStep], is_read_write: bool, is_wanted: impl Fn(u64) -> bool) {
     // The steps that took what is held; nothing where it is not sure that one did.
     let mut held: Vec<Option<usize>> = Vec::new();
     for at in 0..steps.len() {
-        let LockStep { what, is_read_write, object, .. } = steps[at];
+        let LockStep { what, object, .. } = steps[at];
         match what {
-            _ if !is_read_write => {}
+            _ if steps[at].is_read_write != is_read_write => {}
             Step::Taken => held.push(Some(at)),
             Step::Tried => held.push(None),
             Step::LetGo => {
                 let taken = held.pop();
                 if held.is_empty() {
-                    let taken = taken.flatten().filter(|_| object != NONE);
+                    let taken = taken.flatten().filter(|at| steps[*at].object == NONE && is_wanted(object));
                     taken.into_iter().for_each(|taken| steps[taken].object = object);
                 } else {
                     // Which one of them it was is not known.
@@ -103,15 +104,25 @@ impl<'a> Readers<'a> {
         Self(by_lock)
     }
 
-    /// Names the reader that had the lock when a wait began, of several the last one to let go, where no writer had it.
-    pub(super) fn find_holder(&self, wait: &mut WaitSpan) {
+    /// Names the reader that had the lock when a wait began, of several the last one to let go, where no writer had it. Who waits at the end waits for
+    /// one that has let go of nothing by then.
+    pub(super) fn find_holder(&self, wait: &mut WaitSpan, options: &ReplayOptions) {
         let is_unknown = wait.kind() == WaitKind::ReadWriteLock && wait.holder_tid.is_none();
         let Some(holds) = self.0.get(&wait.object).filter(|_| is_unknown) else { return };
         let begun = &holds[..holds.partition_point(|hold| hold.start <= wait.start)];
-        let had_it = begun.iter().rev().take(MANY).filter(|hold| hold.end >= wait.start && hold.thread != wait.thread);
+        let is_open = wait.is_open();
+        let is_it = |hold: &&&HoldSpan| match is_open {
+            true => hold.end >= wait.end,
+            false => hold.end >= wait.start && hold.thread != wait.thread,
+        };
+        let had_it = begun.iter().rev().take(MANY).filter(is_it);
         let Some(last) = had_it.max_by_key(|hold| hold.end) else { return };
         (wait.holder, wait.hold_seq, wait.hold_start) = (Some(last.thread), Some(last.seq), Some(last.start));
-        wait.doubts = Doubts(wait.doubts).without(Doubt::NoOwner).0;
+        let mut doubts = Doubts(wait.doubts).without(Doubt::NoOwner);
+        if is_open && options.end == ProcessEnd::Alive && wait.duration() < RECENT {
+            doubts.add(Doubt::MayBeReleased);
+        }
+        wait.doubts = doubts.0;
     }
 }
 
@@ -132,7 +143,7 @@ mod tests {
     }
 
     fn shown(mut steps: Vec<LockStep>) -> Vec<u64> {
-        show_locks(&mut steps);
+        show_locks(&mut steps, true, |_| true);
         steps.iter().filter(|step| step.what != Step::LetGo).map(|step| step.object).collect()
     }
 
@@ -165,10 +176,10 @@ mod tests {
             doubts: 1 << Doubt::NoOwner as u64,
             ..WaitSpan::default()
         };
-        Readers::of(&holds).find_holder(&mut wait);
+        Readers::of(&holds).find_holder(&mut wait, &ReplayOptions::COMPLETE);
         assert_eq!((wait.holder, wait.hold_start, wait.doubts), (Some(ThreadIndex(1)), Some(TraceNanos(5)), 0));
         let mut other = WaitSpan { object: 8, holder: None, hold_start: None, ..wait };
-        Readers::of(&holds).find_holder(&mut other);
+        Readers::of(&holds).find_holder(&mut other, &ReplayOptions::COMPLETE);
         assert_eq!(other.holder, None);
     }
 }

@@ -38,6 +38,8 @@ word_struct! {
         pub woken: TraceNanos,
         /// 1 if it ended without anybody's doing.
         pub has_given_up: u64,
+        /// 1 if it is for a mutex that goes on to the next one where its owner ends.
+        pub is_robust: u64,
     }
 }
 

@@ -49,7 +49,9 @@ pub(super) fn wait_of(
             Some(Role::Sync(SyncCall::Lock | SyncCall::TimedLock)) => WaitKind::Mutex,
             Some(Role::Sync(SyncCall::SemaphoreWait | SyncCall::TimedSemaphoreWait)) => WaitKind::Semaphore,
             Some(Role::Sync(SyncCall::ReadLock | SyncCall::WriteLock | SyncCall::TryReadWriteLock)) => {
-                object = wakes.object_around(object, READ_WRITE_BYTES).unwrap_or_else(|| read_write_lock(call));
+                object = wakes
+                    .object_around(object, READ_WRITE_BYTES)
+                    .unwrap_or_else(|| read_write_lock(object, call.words[0]));
                 WaitKind::ReadWriteLock
             }
             Some(Role::Sync(SyncCall::ConditionWait | SyncCall::TimedConditionWait)) => {
@@ -163,11 +165,18 @@ pub(super) fn woken_times(calls: &[ObservedCall]) -> HashMap<(ThreadIndex, Event
     times
 }
 
-/// Where a read-write lock of glibc begins, by the word in it that is waited on. Locks lie at multiples of eight.
-fn read_write_lock(call: &ObservedCall) -> u64 {
+/// Where a read-write lock of glibc begins, by the address of the word in it that is waited on, and what that says. Locks lie at multiples of eight.
+fn read_write_lock(address: u64, word: u64) -> u64 {
     const WRITERS: u64 = 12;
-    let word = call.arguments[0];
-    word.wrapping_sub(if word.is_multiple_of(8) { PHASE } else { WRITERS })
+    /// The word for the phase is no more than this.
+    const PHASES: u32 = 3;
+    let distance = match address.is_multiple_of(8) {
+        false => WRITERS,
+        // Of a lock that prefers writers, who wants to read waits on the first word, which counts those that read: there are some then.
+        true if word != NONE && word as u32 > PHASES => 0,
+        true => PHASE,
+    };
+    address.wrapping_sub(distance)
 }
 
 /// Whom a lock names as its owner, when a wait for it begins.
@@ -183,4 +192,21 @@ fn owner(kind: WaitKind, call: &ObservedCall, object: u64) -> Option<ThreadId> {
     let word = call.words.get(at as usize / 8).copied().filter(|word| *word != NONE)?;
     let half = if at.is_multiple_of(8) { word as u32 } else { (word >> 32) as u32 };
     (half != 0).then_some(ThreadId(half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_write_lock_begins_before_the_words_that_are_waited_on() {
+        let (phase, writers, readers) = (0x1008, 0x100c, 0x1000);
+        assert_eq!(
+            [(phase, 3), (phase, 1 << 32 | 2), (phase, NONE)].map(|(at, word)| read_write_lock(at, word)),
+            [0x1000; 3]
+        );
+        assert_eq!(read_write_lock(writers, 3), 0x1000);
+        // One reads, a writer has asked for it, and the next one that wants to read waits.
+        assert_eq!(read_write_lock(readers, 1 << 3 | 4 | 2), 0x1000);
+    }
 }

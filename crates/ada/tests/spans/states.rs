@@ -45,12 +45,26 @@ fn check_lives(session: &TracedProgram) {
     }
 }
 
+/// What a thread was blocked in is known by its waits: one thread sleeps, and the first one waits for the others.
+fn check_sleeper(session: &TracedProgram) {
+    let query =
+        "SELECT blocked_in, max(duration_ns) AS longest FROM states WHERE state = 'blocked' GROUP BY blocked_in";
+    let kinds = rows(session, query);
+    for kind in ["sleep", "join"] {
+        let of_kind = kinds.iter().find(|it| it["blocked_in"] == kind).unwrap_or_else(|| panic!("{kind}: {kinds:?}"));
+        assert!(of_kind["longest"].as_u64() >= Some(15_000_000), "{of_kind}");
+    }
+    let others = "SELECT count(*) AS n FROM states WHERE state <> 'blocked' AND blocked_in IS NOT NULL";
+    assert_eq!(rows(session, others)[0]["n"], 0);
+}
+
 /// Where the kernel tells nothing, the calls that wait do.
 fn check_by_calls(session: &TracedProgram) {
     let known_by = rows(session, "SELECT DISTINCT known_by FROM states");
     assert!(known_by.len() == 1 && known_by[0]["known_by"] == "calls", "{known_by:?}");
     let blocked = rows(session, "SELECT count(*) AS n FROM states WHERE state = 'blocked' AND duration_ns >= 20000000");
     assert!(blocked[0]["n"].as_u64() >= Some(1), "the one that sleeps");
+    check_sleeper(session);
     let known = rows(session, "SELECT count(on_cpu_ns) + count(ready_ns) + count(blocked_ns) AS n FROM spans");
     assert_eq!(known[0]["n"], 0);
     assert!(session.text("threads", &[]).contains("when threads ran is not known: "));
@@ -133,6 +147,7 @@ fn check_known(options: &[&str]) {
     }
     assert!(waited_for_others >= 1, "one of them had to wait for the other: {calls:?}");
     check_why(&session, &calls);
+    check_sleeper(&session);
     let running = rows(&session, "SELECT count(*) AS n FROM states WHERE state = 'running' AND cpu IS NULL");
     assert_eq!(running[0]["n"], 0);
     assert!(session.text("report", &[]).contains("% running"));

@@ -267,6 +267,40 @@ fn check_deaths(arguments: &[&str]) {
     assert!(known > printed.len(), "{known} waits in {} rounds", printed.len());
 }
 
+/// What is kept of a call takes several times as long as to record it.
+#[test]
+fn nothing_is_kept_of_mutexes_that_nobody_else_wants() {
+    let (session, printed) = trace(&threaded("wait_free.c"), &["1000"]);
+    let calls = "SELECT count(*) AS count FROM spans WHERE name LIKE 'pthread_mutex_%lock' AND type = 'frame'";
+    assert_eq!(rows(&session, &format!("{calls} AND thread_id = {}", printed[0][0]))[0]["count"], 12000);
+    let detail = session.derived().with_file_name(format!("thread_{}", printed[0][0])).join("detail.atp");
+    let bytes = std::fs::metadata(detail).map_or(0, |file| file.len());
+    assert!(bytes < 4096, "{bytes} bytes");
+}
+
+/// Somebody reads a lock that a writer waits for; where only one thread reads anything, it is that one. Where several do, or one has let go of the lock,
+/// it is not certain who still has it.
+#[test]
+fn a_deadlock_by_a_lock_that_is_read_is_named_where_it_is_certain() {
+    for (way, is_certain) in [("circle", true), ("upgrade", true), ("other", false), ("gone", false)] {
+        let (session, printed) = trace(&threaded("wait_read_circle.c"), &[way]);
+        let [writer, reader] = [0, 1].map(|at| number(&printed[0][at]));
+        let wait = "SELECT * FROM waits WHERE kind = 'rwlock' AND state = 'open'";
+        let [wait] = &rows(&session, wait)[..] else { panic!("{way}") };
+        assert_eq!((&wait["thread_id"], &wait["object"]), (&writer.into(), &printed[0][2].as_str().into()), "{way}");
+        let deadlocks = session.json("waits", &[])["graph"]["deadlocks"].clone();
+        if !is_certain {
+            assert_eq!((&wait["holder_thread_id"], &deadlocks), (&Value::Null, &Value::Array(Vec::new())), "{way}");
+            continue;
+        }
+        let holder = (&wait["holder_thread_id"], &wait["reader_thread_ids"], &wait["uncertain"]);
+        assert_eq!(holder, (&reader.into(), &reader.to_string().into(), &"".into()), "{way}: {wait}");
+        let of_circle = deadlocks[0]["thread_ids"].as_array().unwrap_or_else(|| panic!("{way}: {deadlocks:#}"));
+        let of_circle: BTreeSet<u64> = of_circle.iter().filter_map(Value::as_u64).collect();
+        assert_eq!(of_circle, BTreeSet::from([writer, reader]), "{way}");
+    }
+}
+
 /// Those that are taken twice, or with a time limit.
 #[test]
 fn recursive_and_timed_mutexes_have_holders_too() {

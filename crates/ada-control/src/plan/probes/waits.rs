@@ -32,22 +32,22 @@ pub(super) const PROBES: &[Probe] = &[
     registers_and_result("pthread_cond_clockwait"),
     registers("pthread_barrier_wait"),
     // Who wakes others, if somebody waits.
-    guarded("pthread_cond_signal", CONDITION),
-    guarded("pthread_cond_broadcast", CONDITION),
-    guarded("sem_post", SEMAPHORE),
-    guarded("pthread_rwlock_unlock", READ_WRITE_LOCK),
+    registers_if("pthread_cond_signal", CONDITION),
+    registers_if("pthread_cond_broadcast", CONDITION),
+    registers_if("sem_post", SEMAPHORE),
+    registers_if("pthread_rwlock_unlock", READ_WRITE_LOCK),
     // Who is to run something once, and finds that it was not done yet: it runs it, or waits for another one that does.
-    guarded("pthread_once", ONCE),
-    // Mutexes whose lock word is their owner's id: all calls are kept. The kernel, or the function that takes them, wakes who waits for them, and no other
-    // function is called for that; so the last one to let go is known only if all are.
-    owned("pthread_mutex_lock"),
-    owned("pthread_mutex_trylock"),
-    owned("pthread_mutex_timedlock"),
-    owned("pthread_mutex_clocklock"),
-    owned("pthread_mutex_unlock"),
+    registers_if("pthread_once", ONCE),
+    // Mutexes whose lock word is their owner's id, from when they are contended: the kernel, or the function that takes them, wakes who waits for
+    // them, and no other function is called for that.
+    words_if("pthread_mutex_lock", ASKED_FOR),
+    words_if("pthread_mutex_trylock", ASKED_FOR),
+    words_if("pthread_mutex_timedlock", ASKED_FOR),
+    words_if("pthread_mutex_clocklock", ASKED_FOR),
+    words_if("pthread_mutex_unlock", LET_GO),
     // Who asks for a lock that is taken, and spins; and who lets go of one that somebody has asked for since.
-    spun("pthread_spin_lock", SPIN_LOCK),
-    spun("pthread_spin_unlock", SPIN_UNLOCK),
+    words_if("pthread_spin_lock", SPIN_LOCK),
+    words_if("pthread_spin_unlock", SPIN_UNLOCK),
 ];
 
 /// Whether anybody waits, as glibc's objects say. `__wrefs` of a condition counts in steps of eight.
@@ -57,8 +57,10 @@ const SEMAPHORE: Guard = Guard::Unlike { offsets: [4, 4], bits: !0, usual: 0 };
 /// Who waits for a read-write lock leaves a mark in one of its two futexes.
 const READ_WRITE_LOCK: Guard = Guard::Unlike { offsets: [8, 12], bits: 2, usual: 0 };
 
-/// Bits of a mutex's kind: robust, and handing priorities on.
-const OWNED: Guard = Guard::Unlike { offsets: [16, 16], bits: 16 | 32, usual: 0 };
+/// Somebody has it, or had it and died, or it is of no use any more.
+const ASKED_FOR: Guard = Guard::OwnedMutex { bits: !0 };
+/// Somebody waits, or the one that had it before has died. Ids of threads are smaller.
+const LET_GO: Guard = Guard::OwnedMutex { bits: 1 << 31 | 1 << 30 };
 
 /// A lock that threads spin for is 1 where it is free, and less by one for each that has tried to take it since.
 const SPIN_LOCK: Guard = Guard::Unlike { offsets: [0, 0], bits: !0, usual: 1 };
@@ -82,15 +84,11 @@ const fn registers_and_result(name: &'static str) -> Probe {
     Probe { part: AgentPart::Nothing, ..probe(name, &[], &[]) }
 }
 
-const fn guarded(name: &'static str, guard: Guard) -> Probe {
+const fn registers_if(name: &'static str, guard: Guard) -> Probe {
     Probe { guard: Some(guard), ..registers(name) }
 }
 
-const fn owned(name: &'static str) -> Probe {
-    Probe { guard: Some(OWNED), ..wait(name) }
-}
-
-const fn spun(name: &'static str, guard: Guard) -> Probe {
+const fn words_if(name: &'static str, guard: Guard) -> Probe {
     Probe { guard: Some(guard), ..wait(name) }
 }
 

@@ -10,12 +10,11 @@ use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_pt
 
 use super::external::External;
 use super::frame::{self, FRAME, RECORD};
+use super::guard;
 use super::record::{FUNCTION, TOP_AND_KIND, reserve, stamp};
 use super::saved::{SLOT, restore, save, save_rest};
 use super::switch::{compare_switch, count, load_switch};
-use super::template::{
-    BITS_PLACEHOLDER, FUNCTION_PLACEHOLDER, OFFSET_PLACEHOLDERS, PROBE_PLACEHOLDER, USUAL_PLACEHOLDER,
-};
+use super::template::{FUNCTION_PLACEHOLDER, OFFSET_PLACEHOLDERS, PROBE_PLACEHOLDER};
 use super::thread_state::{
     FLOOR_COMPLEMENT, KEPT_ROOM, KEPT_STRETCH, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, compare_owner,
     field,
@@ -159,16 +158,14 @@ pub(super) fn recorder(
 
     reserve(a, no_room)?;
     a.set_label(&mut reserved)?;
-    if matches!(kind, StubKind::GuardedFull | StubKind::GuardedWords) {
-        let (mut is_of_interest, mut is_not, mut recorded) = (a.create_label(), a.create_label(), a.create_label());
-        let [first, second] = OFFSET_PLACEHOLDERS;
-        // The function is about to read these too: if they cannot be read, the program has its fault here.
-        compare_usual(a, first)?;
-        a.jne(is_of_interest)?;
-        compare_usual(a, second)?;
-        a.je(is_not)?;
-        a.set_label(&mut is_of_interest)?;
-        let kept = if kind == StubKind::GuardedWords { StubKind::WordsCall } else { StubKind::RegistersCall };
+    if kind.is_probed_if_guarded() {
+        let (mut is_not, mut recorded) = (a.create_label(), a.create_label());
+        if kind == StubKind::MutexWords {
+            guard::leave_if_uncontended(a, is_not)?;
+        } else {
+            guard::leave_if_usual(a, is_not)?;
+        }
+        let kept = if kind == StubKind::GuardedFull { StubKind::RegistersCall } else { StubKind::WordsCall };
         record(a, kept, overwritten, options)?;
         a.jmp(recorded)?;
         a.set_label(&mut is_not)?;
@@ -226,14 +223,6 @@ pub(super) fn recorder(
     a.set_label(&mut off)?;
     restore(a)?;
     a.jmp(External::Displaced.placeholder())
-}
-
-/// Compares the half word so far behind the first argument with what it usually is.
-fn compare_usual(a: &mut CodeAssembler, offset: i32) -> Result<(), IcedError> {
-    a.mov(eax, offset)?;
-    a.mov(eax, dword_ptr(rdi + rax))?;
-    a.xor(eax, USUAL_PLACEHOLDER)?;
-    a.test(eax, BITS_PLACEHOLDER)
 }
 
 /// Goes to `often` once the thread has kept registers of as many calls as it may in this stretch of time.

@@ -32,6 +32,7 @@ mod entry;
 mod exit;
 mod external;
 mod frame;
+mod guard;
 mod open_calls;
 mod reads;
 mod record;

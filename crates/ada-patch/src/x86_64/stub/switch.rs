@@ -45,7 +45,8 @@ pub(super) fn count(a: &mut CodeAssembler, word: AsmRegister64) -> Result<(), Ic
 pub(super) fn compare_switch(a: &mut CodeAssembler, into: AsmRegister32, kind: StubKind) -> Result<(), IcedError> {
     load_switch(a, into)?;
     match kind {
-        StubKind::Full | StubKind::EntryOnly | StubKind::GuardedFull | StubKind::GuardedWords => a.test(into, into),
+        StubKind::Full | StubKind::EntryOnly => a.test(into, into),
+        _ if kind.is_probed_if_guarded() => a.test(into, into),
         _ => a.cmp(into, WITHOUT_VALUES as i32),
     }
 }

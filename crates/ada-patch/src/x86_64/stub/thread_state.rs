@@ -30,6 +30,7 @@ pub(super) const OWN_STACK_HIGH: i32 = offset_of!(ThreadState, own_stack_high) a
 pub(super) const LASTING: i32 = offset_of!(ThreadState, lasting) as i32;
 pub(super) const READ_AS: i32 = offset_of!(ThreadState, read_as) as i32;
 pub(super) const PROBES: i32 = offset_of!(ThreadState, probes) as i32;
+pub(super) const CONTENTION: i32 = offset_of!(ThreadState, contention) as i32;
 pub(super) const ERRNO_DISTANCE: i32 = offset_of!(ThreadState, errno_distance) as i32;
 /// How many probed calls have been made, and those that have not returned.
 pub(super) const PROBE_COUNT: i32 = offset_of!(ThreadState, probe_calls) as i32;
