@@ -11,6 +11,7 @@ mod budget;
 mod calibration;
 mod cpu_time;
 mod governor;
+mod stops;
 mod unhooking;
 mod weights;
 
