@@ -64,8 +64,9 @@ pub(crate) fn print(report: &TraceReport) {
         say(format_args!("ada: values of {} were not captured all the time: {names}\n", number(functions.len())));
     }
     if let Some(Governed { stops: stops @ 1.., longest_stop, .. }) = report.governed {
+        let often = if stops == 1 { "once".to_owned() } else { format!("{stops} times") };
         say(format_args!(
-            "ada: all threads were stopped {stops} times, for {:.1} ms at most, to remove hooks\n",
+            "ada: all threads were stopped {often}, for {:.1} ms at most, to remove hooks\n",
             longest_stop.as_secs_f64() * 1000.0
         ));
     }
