@@ -18,10 +18,10 @@ use ada_ring::state::{INTERRUPTIONS, Interruption};
 use ada_ring::{ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::arch::{INFORMATION_AT, KERNEL_CONTEXT, REGISTERS_AT, bases_at_call, clock, signal_registers};
+use crate::arch::{INFORMATION_AT, KERNEL_CONTEXT, REGISTERS_AT, bases_at_call, clock, do_next, signal_registers};
 use crate::lock::Lock;
 use crate::memory::{pool, process_block, state, states};
-use crate::origins::{self, Unhooked};
+use crate::origins::{self, Registers, Unhooked};
 use crate::shadow_stack::top;
 use crate::syscall::{self, SignalsBlocked};
 use crate::waits::{agent_call, is_own_code};
@@ -32,6 +32,11 @@ use crate::{stacks, waits};
 const FAULTS: [u64; 6] = [4, 5, 7, 8, 11, 31];
 
 const HIGHEST_SIGNAL: u64 = 64;
+
+/// The signal by which Go's runtime stops a goroutine: SIGURG.
+const PREEMPTION: i32 = 23;
+/// A hook displaces no more instructions.
+const MOST_DISPLACED: usize = 8;
 
 /// A function was called that returns to the end of a signal: the handler, or one that it goes on in.
 ///
@@ -52,6 +57,9 @@ pub(crate) unsafe fn entered(state: *mut ThreadState, slot: *mut u64) {
         let number = free_number(state, slot as u64);
         let context = slot as u64 + 8;
         let registers = signal_registers(context);
+        if goroutines::exist() && !was_raised(slot as u64) {
+            finish_displaced(registers);
+        }
         let before = Some(frame.sub(1)).filter(|before| *before as u64 > (*state).shadow_base);
         let newest = before.or_else(|| stacks::newest_on(registers[STACK_POINTER]));
         let function = newest.map(|frame| (*frame).function);
@@ -80,6 +88,21 @@ pub(crate) unsafe fn entered(state: *mut ThreadState, slot: *mut u64) {
         (*frame).record_and_flags |= FRAME_HANDLES;
         // The agent hears of the exit.
         (*frame).slot_complement = (slot as u64).wrapping_neg();
+    }
+}
+
+/// Has a thread that was interrupted in displaced instructions finish them, as far as they can be done here: those that make a
+/// frame, or give it back. The signal then came that much later. From an address in the middle of what a jump replaces nobody could go
+/// on, and on a goroutine's stack no address of ada's may stand for it.
+///
+/// # Safety
+/// The thread goes on with these registers.
+unsafe fn finish_displaced(registers: &mut Registers) {
+    for _ in 0..MOST_DISPLACED {
+        // SAFETY: the caller's promise.
+        if !origins::is_displaced(registers[INSTRUCTION_POINTER]) || !unsafe { do_next(registers) } {
+            break;
+        }
     }
 }
 
@@ -126,9 +149,18 @@ unsafe fn is_fault(slot: *const u64, information: u64) -> bool {
 /// # Safety
 /// The handler is about to return.
 unsafe fn was_raised(slot: u64) -> bool {
-    // SAFETY: the kernel's information is above the context, which is above the slot.
-    let [number, _, code] = unsafe { *((slot + 8 + INFORMATION_AT) as *const [i32; 3]) };
+    // SAFETY: the caller's promise.
+    let [number, _, code] = unsafe { information(slot) };
     FAULTS.contains(&(number as u64)) && code > 0
+}
+
+/// The kernel's: the signal, an error, and where it came from.
+///
+/// # Safety
+/// As [`was_raised`].
+unsafe fn information(slot: u64) -> [i32; 3] {
+    // SAFETY: the kernel's information is above the context, which is above the slot.
+    unsafe { *((slot + 8 + INFORMATION_AT) as *const [i32; 3]) }
 }
 
 /// The handler with this frame returns, or goes on in another function.
@@ -185,9 +217,12 @@ unsafe fn go_on(state: *mut ThreadState, interruption: &Interruption) {
         }
         return;
     }
-    if let Some(Unhooked { kept_at, .. }) = shown.as_ref().filter(|_| goroutines::exist()) {
-        // SAFETY: as above. Go has a function called that never comes back, and looks at what lies on the stack.
-        if !unsafe { was_raised(interruption.slot) } {
+    // SAFETY: as above. Go has functions called, and looks at what lies on the stack.
+    let is_sent = goroutines::exist() && unsafe { !was_raised(interruption.slot) };
+    if let Some(Unhooked { kept_at, .. }) = shown.as_ref().filter(|_| is_sent) {
+        // SAFETY: as above.
+        let [number, ..] = unsafe { information(interruption.slot) };
+        if number == PREEMPTION || origins::is_displaced(interruption.registers[INSTRUCTION_POINTER]) {
             // A goroutine is to be stopped here. Our address must not lie on its stack meanwhile: as at any place that does not
             // suit, the runtime will ask again. It has put the address to come back to where a stub keeps a register.
             let seen = core::mem::replace(registers, interruption.registers);
@@ -195,8 +230,8 @@ unsafe fn go_on(state: *mut ThreadState, interruption: &Interruption) {
                 // SAFETY: a stub's part of the stack, which stays until the thread goes on.
                 unsafe { *(kept_at[number] as *mut u64) = kept(number, seen[number]) };
             }
+            return;
         }
-        return;
     }
     if interruption.agent_call != [0; 2] {
         // SAFETY: what the program knows is what it was shown. So nobody comes back to the wait.
@@ -208,7 +243,8 @@ unsafe fn go_on(state: *mut ThreadState, interruption: &Interruption) {
         registers[INSTRUCTION_POINTER] = copy;
     }
     // Who has another function called first has put the address to come back to on top of the stack.
-    if let Some(Unhooked { registers: shown, .. }) = shown
+    // On a goroutine's stack that is the program's own: the function begins once more, by its hook.
+    if let Some(Unhooked { registers: shown, .. }) = shown.filter(|_| !is_sent)
         && let Some(copy) = origins::copy_of(shown[INSTRUCTION_POINTER])
         && syscall::read_word(registers[STACK_POINTER]) == Some(shown[INSTRUCTION_POINTER])
     {

@@ -131,6 +131,16 @@ impl Table {
         }
     }
 
+    /// Whether an instruction of the arena was displaced there. What leads back into the program behind the last one was not.
+    fn is_displaced(&self, instruction: u64) -> bool {
+        let Some((origin, inside)) = self.origin_of(instruction) else { return false };
+        match OriginKind::decode(origin.kind) {
+            Some(OriginKind::Displaced(bytes)) => inside < bytes,
+            Some(OriginKind::SharedExit { bytes, is_below: false, .. }) => inside < u32::from(bytes),
+            _ => false,
+        }
+    }
+
     /// Takes off the stack what a part of a stub has there, and puts the registers back that it has saved.
     fn restore(&self, Unhooked { registers, kept_at }: &mut Unhooked, list: u32, inside: u32) -> bool {
         let is_there = |depth: &&StubDepth| u32::from(depth.list) == list && u32::from(depth.from) <= inside;
@@ -252,6 +262,11 @@ pub(crate) fn unhooked(registers: &Registers, function: Option<u32>) -> Option<U
             Some(unhooked)
         }
     }
+}
+
+/// Whether an address is that of an instruction that was displaced, where it runs.
+pub(crate) fn is_displaced(instruction: u64) -> bool {
+    arena_at(instruction).is_some_and(|table| table.is_displaced(instruction))
 }
 
 /// Where the instruction at one of the program's addresses runs, if it was displaced.

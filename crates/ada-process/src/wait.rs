@@ -21,6 +21,16 @@ pub enum Halt {
     Killed(i32),
 }
 
+impl Halt {
+    /// How it is stopped, unless it has ended.
+    pub(crate) fn stop(self) -> Option<i32> {
+        match self {
+            Self::Stopped(stop) => Some(stop),
+            Self::Exited(_) | Self::Killed(_) => None,
+        }
+    }
+}
+
 /// Waits until a child stops or ends.
 pub fn wait(pid: ProcessId) -> io::Result<Halt> {
     wait_with_time(pid).map(|(halt, _)| halt)
@@ -66,7 +76,7 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
 }
 
 /// A change of a tracee, if there is one. The end of a child of this process is only looked at, not taken: whoever started
-/// it waits for it, too.
+/// it waits for it, too. For that of one of its other threads only the tracer does.
 pub(crate) fn change(tracee: ThreadId, how: i32) -> io::Result<Option<Halt>> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let flags = libc::WEXITED | libc::WSTOPPED | libc::__WALL | libc::WNOWAIT | how;
@@ -91,7 +101,8 @@ pub(crate) fn change(tracee: ThreadId, how: i32) -> io::Result<Option<Halt>> {
         _ => None,
     };
     let pid = ProcessId(tracee.0);
-    let is_own_child = || ProcessDir::of(pid).parent() == Some(this_process());
+    let is_process = || ProcessDir::of(pid).status().is_ok_and(|status| status.field("Tgid") == pid.to_string());
+    let is_own_child = || is_process() && ProcessDir::of(pid).parent() == Some(this_process());
     if end.is_some() && is_own_child() {
         return Ok(end);
     }

@@ -1,6 +1,7 @@
 //! What is x86-64 in the agent.
 
 mod code_words;
+mod interpreter;
 #[cfg(ada_freestanding)]
 mod memory_functions;
 mod probed_registers;
@@ -12,6 +13,7 @@ mod system_call;
 mod trap;
 
 pub(crate) use code_words::exchange_code;
+pub(crate) use interpreter::do_next;
 pub(crate) use probed_registers::{
     bases_at_call, call_context, call_registers, go_arguments, return_context, return_registers, saved_vectors,
     swift_self,

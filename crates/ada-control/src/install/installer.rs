@@ -380,4 +380,10 @@ impl Installer {
         let Some(Written { image, shift, .. }) = self.written.get(file) else { return Vec::new() };
         image.arena.jumps_of(index, *shift)
     }
+
+    /// What of a function's leads to its stubs alone, and not to those of others: its start, and its exits.
+    pub(crate) fn own_sites_of(&self, file: &LoadedFile, index: usize) -> Vec<Site> {
+        let Some(Written { image, shift, .. }) = self.written.get(file) else { return Vec::new() };
+        image.arena.sites_of(index, *shift).filter(|site| !site.is_shared).collect()
+    }
 }

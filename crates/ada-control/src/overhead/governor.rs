@@ -39,6 +39,10 @@ pub struct Governed {
     pub settled_overhead: Option<f64>,
     /// Processor time of the program during which hooks took clearly more than they may.
     pub over_budget: Duration,
+    /// How often all threads of a process were stopped to remove hooks.
+    pub stops: u32,
+    /// How long the longest of these stops took.
+    pub longest_stop: Duration,
 }
 
 /// Keeps a program within a budget.
@@ -132,7 +136,10 @@ impl<'a> Governor<'a> {
         }
         let (hooks, bare) = self.settled;
         let hooks = hooks + (self.exec_time() - self.settled_exec_time).as_nanos() as f64;
-        Governed { settled_overhead: (bare > 0.0).then(|| hooks / bare), over_budget: self.over_budget }
+        let (stops, longest_stop) =
+            self.unhooking.as_ref().map_or((0, Duration::ZERO), |it| (it.stops.made, it.stops.longest));
+        let settled_overhead = (bare > 0.0).then(|| hooks / bare);
+        Governed { settled_overhead, over_budget: self.over_budget, stops, longest_stop }
     }
 
     fn look(&mut self) {
@@ -175,8 +182,15 @@ impl<'a> Governor<'a> {
             switches.switch(&switched.without_counter, SwitchMode::Off, WHY);
             self.own.extend(&decision.count);
         }
-        if let Some(unhooking) = self.unhooking.as_mut().filter(|_| !decision.unhook.is_empty()) {
-            let gone = unhooking.remove(self.programs, self.seen.processes(), &decision.unhook, self.has_scheduler);
+        if let Some(unhooking) = &mut self.unhooking {
+            let (programs, processes) = (self.programs, self.seen.processes());
+            let mut gone = Vec::new();
+            if !decision.unhook.is_empty() {
+                gone = unhooking.remove(programs, processes, &decision.unhook, self.has_scheduler);
+            }
+            if self.has_scheduler {
+                gone.extend(unhooking.remove_rest(programs, processes));
+            }
             switches.switch(&gone, SwitchMode::Unhooked, WHY);
             switches.note_unhooked(&gone);
             self.own.retain(|function| !gone.contains(function));

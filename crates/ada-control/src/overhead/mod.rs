@@ -12,6 +12,7 @@ mod calibration;
 mod cpu_time;
 mod governor;
 mod neighbours;
+mod stops;
 mod unhooking;
 mod weights;
 

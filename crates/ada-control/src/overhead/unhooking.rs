@@ -15,6 +15,7 @@ use ada_ring::Pool;
 use ada_ring::code_edits::LINE;
 
 use crate::arch::code_stores::are_whole_in_lines;
+use crate::overhead::stops::Stops;
 use crate::program_id::ProgramId;
 use crate::tracked::Programs;
 
@@ -31,6 +32,7 @@ pub(super) struct Unhooking {
     functions: HashSet<FunctionId>,
     /// Those whose hooks cannot be removed: they are still counted.
     kept: HashSet<FunctionId>,
+    pub(super) stops: Stops,
 }
 
 /// A word of code, and how to change it.
@@ -95,6 +97,15 @@ impl Unhooking {
             given.iter().filter(|(_, number)| is_done(*number)).map(|(known, _)| *known).collect();
         self.functions.extend(&gone);
         gone
+    }
+
+    /// Removes what could not be removed while the program runs, by a stop of it, if it is time for one. Gives the functions that
+    /// have lost their hooks so.
+    pub(super) fn remove_rest(&mut self, programs: &Programs, processes: &BTreeSet<ProcessId>) -> Vec<FunctionId> {
+        let all = self.functions.iter().chain(&self.kept).copied();
+        let gone = self.stops.remove(programs, processes, all);
+        self.kept.retain(|function| !gone.contains(function));
+        gone.into_iter().filter(|function| self.functions.insert(*function)).collect()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::maps::Mapping;
 use crate::procfs::{ProcessDir, ProcessMemory};
 use crate::realtime_priority::RealtimePriority;
 use crate::remote::{Remote, system_call_result};
+use crate::wait::{Halt, change};
 
 /// How long a thread may take to halt. One that has called vfork does not before its child has run exec or ended.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -55,6 +56,17 @@ impl Halted {
 
     /// Halts all threads of a process.
     pub fn all(pid: ProcessId, mappings: &[Mapping]) -> io::Result<Self> {
+        Self::all_until(pid, mappings, || Instant::now() + PATIENCE)
+    }
+
+    /// The same, unless it takes longer than this until the last one has halted: then they all go on.
+    pub fn all_within(pid: ProcessId, mappings: &[Mapping], longest: Duration) -> io::Result<Self> {
+        let until = Instant::now() + longest;
+        Self::all_until(pid, mappings, || until)
+    }
+
+    /// `until` is asked for each thread.
+    fn all_until(pid: ProcessId, mappings: &[Mapping], until: impl Fn() -> Instant) -> io::Result<Self> {
         let mut halted = Self::none(pid, mappings)?;
         let mut scans = MOST_SCANS;
         loop {
@@ -62,9 +74,12 @@ impl Halted {
             let mut asked = Vec::new();
             let listed = threads_of(pid)?;
             let count = listed.len();
-            for tid in listed {
-                if halted.threads.iter().all(|known| known.thread.tid() != tid) && halted.seize(tid)? {
-                    asked.push(tid);
+            let is_known = |tid: &ThreadId| halted.threads.iter().any(|known| known.thread.tid() == *tid);
+            let fresh: Vec<ThreadId> = listed.into_iter().filter(|tid| !is_known(tid)).collect();
+            for tid in fresh {
+                match halted.seize(tid) {
+                    Ok(is_asked) => asked.extend(is_asked.then_some(tid)),
+                    Err(error) => return Err(halted.give_up(asked, error)),
                 }
             }
             // Running threads can start others; once no running thread is found, none runs. A list that is read while
@@ -74,14 +89,23 @@ impl Halted {
                 break;
             }
             scans = scans.saturating_sub(1);
-            for (number, tid) in asked.iter().enumerate() {
-                if let Err(error) = halted.await_halt(*tid) {
-                    asked[number + 1..].iter().for_each(|&tid| leave_running(tid));
-                    return Err(error);
-                }
+            let mut late = asked.iter().enumerate().filter_map(|(number, tid)| {
+                let error = halted.await_halt(*tid, until()).err()?;
+                Some((number, error))
+            });
+            if let Some((number, error)) = late.next() {
+                drop(late);
+                return Err(halted.give_up(asked.split_off(number), error));
             }
         }
         if halted.threads.is_empty() { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(halted) }
+    }
+
+    /// Lets all go on, those first that stand still already. Gives the reason back.
+    fn give_up(self, asked: Vec<ThreadId>, why: io::Error) -> io::Error {
+        drop(self);
+        leave_running(asked);
+        why
     }
 
     fn none(pid: ProcessId, mappings: &[Mapping]) -> io::Result<Self> {
@@ -116,7 +140,10 @@ impl Halted {
 
     /// False where the thread has ended.
     fn halt(&mut self, tid: ThreadId) -> io::Result<bool> {
-        Ok(self.seize(tid)? && self.await_halt(tid)?)
+        if !self.seize(tid)? {
+            return Ok(false);
+        }
+        self.await_halt(tid, Instant::now() + PATIENCE).inspect_err(|_| leave_running(vec![tid]))
     }
 
     /// Asks a thread to halt. False where it has ended.
@@ -135,30 +162,18 @@ impl Halted {
     }
 
     /// Waits until a thread that was asked to has halted. False where it has ended.
-    fn await_halt(&mut self, tid: ThreadId) -> io::Result<bool> {
-        match HaltedThread::wait_for(tid) {
-            Ok(Some(thread)) => {
-                self.threads.push(thread);
-                Ok(true)
-            }
-            Ok(None) => Ok(false),
-            Err(error) => {
-                leave_running(tid);
-                Err(error)
-            }
-        }
+    fn await_halt(&mut self, tid: ThreadId, until: Instant) -> io::Result<bool> {
+        let halted = wait_until(tid, until)?.map(|stop| HaltedThread::at(tid, stop));
+        self.threads.extend(halted);
+        Ok(halted.is_some())
     }
 }
 
 impl HaltedThread {
-    /// Waits until a thread halts; `None` for one that has ended.
-    fn wait_for(tid: ThreadId) -> io::Result<Option<Self>> {
-        let of_status = |status| {
-            let is_event = status >> 16 == libc::PTRACE_EVENT_STOP;
-            let signal = if is_event { 0 } else { (status >> 8) & 0xff };
-            Self { thread: TracedThread::known(tid), signal }
-        };
-        Ok(wait(tid)?.map(of_status))
+    /// A thread that has come to this stop.
+    fn at(tid: ThreadId, stop: i32) -> Self {
+        let signal = if is_event(stop) { 0 } else { stop & 0xff };
+        Self { thread: TracedThread::known(tid), signal }
     }
 
     /// The kernel's id of the thread.
@@ -184,10 +199,10 @@ impl HaltedThread {
                 return Ok(false);
             }
             self.thread.step(0)?;
-            let status = wait_briefly(self.tid())?.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+            let stop = wait_briefly(self.tid())?.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
             // A signal is delivered when the thread is let go.
-            if status >> 16 != libc::PTRACE_EVENT_STOP && (status >> 8) & 0xff != libc::SIGTRAP {
-                self.signal = (status >> 8) & 0xff;
+            if !is_event(stop) && stop & 0xff != libc::SIGTRAP {
+                self.signal = stop & 0xff;
             }
         }
         Ok(false)
@@ -260,55 +275,65 @@ impl Remote for Halted {
 fn step_over_system_call(thread: TracedThread, at: RuntimeAddr) -> io::Result<u64> {
     loop {
         thread.step(0)?;
-        let status = wait(thread.tid())?.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+        let stop = wait(thread.tid())?.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
         let registers = thread.registers()?;
         let now_at = registers.instruction_pointer();
         if now_at == at + SYSTEM_CALL.len() as u64 {
             return Ok(registers.system_call_result());
         }
         // An interruption from before, or the whole process is being stopped: neither has run anything.
-        if now_at != at || status >> 8 == libc::SIGTRAP {
-            return Err(io::Error::other(format!("a thread went astray in a system call: status {status:#x}")));
+        if now_at != at || stop == libc::SIGTRAP {
+            return Err(io::Error::other(format!("a thread went astray in a system call: stop {stop:#x}")));
         }
     }
 }
 
-/// Gives up a thread that has not halted in time. The kernel detaches only halted threads; one that does not halt now
+/// Whether the kernel stopped a thread because it was asked to, and not for a signal.
+fn is_event(stop: i32) -> bool {
+    stop >> 8 == libc::PTRACE_EVENT_STOP
+}
+
+/// Gives up threads that have not halted in time. The kernel detaches only halted threads; one that does not halt now
 /// either is let go when ada ends.
-fn leave_running(tid: ThreadId) {
-    if let Ok(Some(thread)) = HaltedThread::wait_for(tid) {
-        thread.release();
+fn leave_running(mut threads: Vec<ThreadId>) {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        threads.retain(|&tid| match look(tid) {
+            Ok(None) => true,
+            Ok(Some(Halt::Stopped(stop))) => {
+                HaltedThread::at(tid, stop).release();
+                false
+            }
+            Ok(Some(Halt::Exited(_) | Halt::Killed(_))) | Err(_) => false,
+        });
+        if threads.is_empty() {
+            break;
+        }
+        std::thread::sleep(LOOK);
     }
 }
 
-/// The same for one that needs no time for it.
+/// A stop that a thread has come to, and needs no time for it; `None` for one that has ended.
 fn wait_briefly(tid: ThreadId) -> io::Result<Option<i32>> {
     const SHORT: u32 = 200;
     for _ in 0..SHORT {
-        let mut status = 0;
-        // SAFETY: `status` lives through the call.
-        let waited = unsafe { libc::waitpid(tid.to_raw(), &raw mut status, libc::__WALL | libc::WNOHANG) };
-        if waited == tid.to_raw() {
-            return Ok(libc::WIFSTOPPED(status).then_some(status));
+        if let Some(halt) = look(tid)? {
+            return Ok(halt.stop());
         }
         std::thread::yield_now();
     }
     wait(tid)
 }
 
-/// The status of a thread that has come to a halt; `None` for one that has ended.
 fn wait(tid: ThreadId) -> io::Result<Option<i32>> {
-    let until = Instant::now() + PATIENCE;
+    wait_until(tid, Instant::now() + PATIENCE)
+}
+
+/// The same for one that needs time.
+fn wait_until(tid: ThreadId, until: Instant) -> io::Result<Option<i32>> {
     loop {
-        let mut status = 0;
-        // SAFETY: `status` lives through the call.
-        let waited = unsafe { libc::waitpid(tid.to_raw(), &raw mut status, libc::__WALL | libc::WNOHANG) };
-        if waited == tid.to_raw() {
-            return Ok(libc::WIFSTOPPED(status).then_some(status));
-        }
-        if waited < 0 {
-            let error = io::Error::last_os_error();
-            return if error.raw_os_error() == Some(libc::ECHILD) { Ok(None) } else { Err(error) };
+        if let Some(halt) = look(tid)? {
+            return Ok(halt.stop());
         }
         if Instant::now() > until {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "a thread does not come to a halt"));
@@ -317,9 +342,35 @@ fn wait(tid: ThreadId) -> io::Result<Option<i32>> {
     }
 }
 
+/// What has become of a thread that was asked to halt, if anything has.
+fn look(tid: ThreadId) -> io::Result<Option<Halt>> {
+    match change(tid, libc::WNOHANG) {
+        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(Some(Halt::Exited(0))),
+        other => other,
+    }
+}
+
 /// The threads of a process, its first one first.
 fn threads_of(pid: ProcessId) -> io::Result<Vec<ThreadId>> {
     let mut threads = ProcessDir::of(pid).threads()?;
     threads.sort_unstable_by_key(|&tid| (tid != pid.first_thread(), tid));
     Ok(threads)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_child_is_left_to_whoever_started_it() {
+        let mut child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
+        let tid = ProcessId(child.id()).first_thread();
+        while look(tid).unwrap().is_none() {
+            std::thread::sleep(LOOK);
+        }
+        assert_eq!(look(tid).unwrap(), Some(Halt::Exited(3)));
+        assert_eq!(child.wait().unwrap().code(), Some(3));
+    }
 }

@@ -63,7 +63,14 @@ pub(crate) fn print(report: &TraceReport) {
         let names = some(functions.iter().map(String::as_str));
         say(format_args!("ada: values of {} were not captured all the time: {names}\n", number(functions.len())));
     }
-    if let Some(Governed { settled_overhead: Some(overhead), over_budget }) = report.governed {
+    if let Some(Governed { stops: stops @ 1.., longest_stop, .. }) = report.governed {
+        let often = if stops == 1 { "once".to_owned() } else { format!("{stops} times") };
+        say(format_args!(
+            "ada: all threads were stopped {often}, for {:.1} ms at most, to remove hooks\n",
+            longest_stop.as_secs_f64() * 1000.0
+        ));
+    }
+    if let Some(Governed { settled_overhead: Some(overhead), over_budget, .. }) = report.governed {
         say(format_args!(
             "ada: hooks took an estimated {:.0} % once the budget had settled, which took {:.2} s of the program's time\n",
             overhead * 100.0,
