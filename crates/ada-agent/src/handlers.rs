@@ -217,11 +217,13 @@ unsafe fn go_on(state: *mut ThreadState, interruption: &Interruption) {
         }
         return;
     }
-    // SAFETY: as above. Go has functions called, and looks at what lies on the stack.
-    let is_sent = goroutines::exist() && unsafe { !was_raised(interruption.slot) };
-    if let Some(Unhooked { kept_at, .. }) = shown.as_ref().filter(|_| is_sent) {
-        // SAFETY: as above.
-        let [number, ..] = unsafe { information(interruption.slot) };
+    if let Some(Unhooked { kept_at, .. }) = shown.as_ref().filter(|_| goroutines::exist()) {
+        // SAFETY: as above. Go has a function called, and looks at what lies on the stack: the program's own addresses stay there.
+        let (is_raised, [number, ..]) = unsafe { (was_raised(interruption.slot), information(interruption.slot)) };
+        if is_raised {
+            // What is called for a fault never comes back.
+            return;
+        }
         if number == PREEMPTION || origins::is_displaced(interruption.registers[INSTRUCTION_POINTER]) {
             // A goroutine is to be stopped here. Our address must not lie on its stack meanwhile: as at any place that does not
             // suit, the runtime will ask again. It has put the address to come back to where a stub keeps a register.
@@ -244,7 +246,7 @@ unsafe fn go_on(state: *mut ThreadState, interruption: &Interruption) {
     }
     // Who has another function called first has put the address to come back to on top of the stack.
     // On a goroutine's stack that is the program's own: the function begins once more, by its hook.
-    if let Some(Unhooked { registers: shown, .. }) = shown.filter(|_| !is_sent)
+    if let Some(Unhooked { registers: shown, .. }) = shown.filter(|_| !goroutines::exist())
         && let Some(copy) = origins::copy_of(shown[INSTRUCTION_POINTER])
         && syscall::read_word(registers[STACK_POINTER]) == Some(shown[INSTRUCTION_POINTER])
     {
