@@ -44,6 +44,32 @@ impl Drop for Shared {
     }
 }
 
+/// A child that writes until this is dropped, also by a test that fails: nobody else would end it.
+struct Writer(libc::pid_t);
+
+impl Writer {
+    fn begin(pool: &Pool, does_drop: bool) -> Self {
+        // SAFETY: the child touches only shared memory, and is killed.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            write_forever(pool, does_drop);
+        }
+        assert!(child > 0);
+        Self(child)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // SAFETY: our own child.
+        let ended = unsafe {
+            libc::kill(self.0, libc::SIGKILL);
+            libc::waitpid(self.0, std::ptr::null_mut(), 0)
+        };
+        assert_eq!(ended, self.0);
+    }
+}
+
 /// Writes numbered records until it is killed, as agent and stubs do. Allocates nothing: it runs in a fork of a process
 /// with threads.
 fn write_forever(pool: &Pool, does_drop: bool) -> ! {
@@ -89,12 +115,7 @@ struct Drained {
 impl Drained {
     /// Reads what is there, oldest chunk first, and gives chunks back that are done.
     fn round(&mut self, pool: &Pool) {
-        let mut chunks: Vec<(u64, usize)> = (0..CHUNKS)
-            .filter(|&chunk| [ChunkState::Active as u32, ChunkState::Full as u32].contains(&pool.state(chunk)))
-            .map(|chunk| (pool.header(chunk).ordinal.load(Ordering::Relaxed), chunk))
-            .collect();
-        chunks.sort();
-        for (ordinal, chunk) in chunks {
+        for (ordinal, chunk) in chunks_in_order(pool) {
             let is_full = pool.state(chunk) == ChunkState::Full as u32;
             let Some(mut reader) = ChunkReader::begin(pool, chunk) else { continue };
             // It may have been taken back, and be another by now.
@@ -116,6 +137,27 @@ impl Drained {
     }
 }
 
+/// The chunks that there is something to read in, the oldest first.
+fn chunks_in_order(pool: &Pool) -> Vec<(u64, usize)> {
+    let listed = || {
+        let mut chunks: Vec<(u64, usize)> = (0..CHUNKS)
+            .filter(|&chunk| [ChunkState::Active as u32, ChunkState::Full as u32].contains(&pool.state(chunk)))
+            .map(|chunk| (pool.header(chunk).ordinal.load(Ordering::Relaxed), chunk))
+            .collect();
+        chunks.sort_unstable();
+        chunks
+    };
+    // A writer that overtakes the listing leaves a hole in it, which the next one shows.
+    let mut chunks = listed();
+    loop {
+        let next = listed();
+        if next.iter().all(|it| chunks.contains(it) || chunks.last().is_none_or(|newest| it > newest)) {
+            return chunks;
+        }
+        chunks = next;
+    }
+}
+
 fn kill_at_any_moment(does_drop: bool) {
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
     let mut read = 0;
@@ -125,23 +167,13 @@ fn kill_at_any_moment(does_drop: bool) {
         random ^= random << 17;
         let shared = Shared::new();
         let pool = &shared.pool;
-        // SAFETY: the child touches only shared memory, and is killed.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            write_forever(pool, does_drop);
-        }
-        assert!(child > 0);
+        let writer = Writer::begin(pool, does_drop);
         let mut drained = Drained::default();
         for _ in 0..random % 8 {
             drained.round(pool);
             std::thread::sleep(Duration::from_micros(random >> 32 & 255));
         }
-        // SAFETY: our own child.
-        let ended = unsafe {
-            libc::kill(child, libc::SIGKILL);
-            libc::waitpid(child, std::ptr::null_mut(), 0)
-        };
-        assert_eq!(ended, child);
+        drop(writer);
         drained.round(pool);
         let dropped = pool.control().drops[DropReason::RingFull as usize].load(Ordering::Relaxed);
         // It may have been killed after it took a chunk back, and before it counted.
