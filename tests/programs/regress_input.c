@@ -3,9 +3,9 @@
 #include <string.h>
 
 #ifdef BAD
-#define WORDS 4000
+#define WORDS 8000
 #else
-#define WORDS 500
+#define WORDS 1000
 #endif
 
 struct word {
