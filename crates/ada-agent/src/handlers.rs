@@ -10,7 +10,7 @@
 //! does where the context is handed to `setcontext`.
 
 use ada_ring::arch::{
-    CRASH_REGISTERS, FLAGS, FRAME_POINTER, INSTRUCTION_POINTER, STACK_POINTER, SavedRegisters, kept_flags,
+    CRASH_REGISTERS, FLAGS, FRAME_POINTER, INSTRUCTION_POINTER, RED_ZONE, STACK_POINTER, SavedRegisters, kept_flags,
 };
 use ada_ring::probe::Base;
 use ada_ring::shadow_frame::FRAME_HANDLES;
@@ -93,14 +93,17 @@ pub(crate) unsafe fn entered(state: *mut ThreadState, slot: *mut u64) {
 
 /// Has a thread that was interrupted in displaced instructions finish them, as far as they can be done here: those that make a
 /// frame, or give it back. The signal then came that much later. From an address in the middle of what a jump replaces nobody could go
-/// on, and on a goroutine's stack no address of ada's may stand for it.
+/// on, and on a goroutine's stack no address of ada's may stand for it. What they write has to be there, and not further down than a
+/// function may write anyway: a handler may run right below that, on the same stack.
 ///
 /// # Safety
 /// The thread goes on with these registers.
 unsafe fn finish_displaced(registers: &mut Registers) {
+    let lowest = registers[STACK_POINTER].wrapping_sub(RED_ZONE);
+    let is_there = |address: u64| address >= lowest && syscall::read_word(address).is_some();
     for _ in 0..MOST_DISPLACED {
-        // SAFETY: the caller's promise.
-        if !origins::is_displaced(registers[INSTRUCTION_POINTER]) || !unsafe { do_next(registers) } {
+        // SAFETY: the caller's promise, and the thread's own stack.
+        if !origins::is_displaced(registers[INSTRUCTION_POINTER]) || !unsafe { do_next(registers, is_there) } {
             break;
         }
     }

@@ -21,6 +21,8 @@ mod goroutines;
 mod io_waits;
 #[path = "spans/letters.rs"]
 mod letters;
+#[path = "spans/mutex_waits.rs"]
+mod mutex_waits;
 #[path = "spans/once_waits.rs"]
 mod once_waits;
 #[path = "spans/priorities.rs"]

@@ -16,11 +16,37 @@ const SET_BY_ARITHMETIC: u64 = CARRY | PARITY | AUXILIARY_CARRY | ZERO | SIGN | 
 /// Where the kernel's signal frame has the registers, in the order of their numbers in instructions.
 const NUMBERED: [usize; 16] = [13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7];
 
-/// Does the instruction that a thread stands before, if it is one of these. False where it is another one.
+/// Adds a number to the stack pointer, or takes it away, with the flags that come of it.
+macro_rules! change_stack_pointer {
+    ($how:literal, $registers:expr, $number:expr, $length:expr) => {{
+        let flags: u64;
+        // SAFETY: arithmetic, and the flags that it leaves.
+        unsafe {
+            asm!(concat!($how, " {stack}, {number}"), "pushfq", "pop {flags}",
+                stack = inout(reg) $registers[STACK_POINTER], number = in(reg) $number, flags = lateout(reg) flags);
+        }
+        set_flags($registers, flags);
+        $length
+    }};
+}
+
+/// Does the instruction that a thread stands before, if it is one of these, and the word that it reads or writes `is_there`. False where
+/// it is not done.
 ///
 /// # Safety
-/// The registers are those of a thread that is about to go on with them.
-pub(crate) unsafe fn do_next(registers: &mut [u64; CRASH_REGISTERS]) -> bool {
+/// The registers are those of a thread that is about to go on with them, and nobody else uses the words that are there.
+pub(crate) unsafe fn do_next(registers: &mut [u64; CRASH_REGISTERS], is_there: impl Fn(u64) -> bool) -> bool {
+    // SAFETY: the caller's promise.
+    let Some(length) = (unsafe { step(registers, is_there) }) else { return false };
+    registers[INSTRUCTION_POINTER] = registers[INSTRUCTION_POINTER].wrapping_add(length);
+    true
+}
+
+/// Does an instruction, and gives how far away the next one is.
+///
+/// # Safety
+/// As [`do_next`].
+unsafe fn step(registers: &mut [u64; CRASH_REGISTERS], is_there: impl Fn(u64) -> bool) -> Option<u64> {
     let [at, stack, frame] = [INSTRUCTION_POINTER, STACK_POINTER, FRAME_POINTER].map(|number| registers[number]);
     // SAFETY: the thread is about to run it, in memory that has more behind it.
     let code = unsafe { *(at as *const [u8; LONGEST]) };
@@ -29,20 +55,22 @@ pub(crate) unsafe fn do_next(registers: &mut [u64; CRASH_REGISTERS]) -> bool {
         let bytes = [code[from], code[from + 1], code[from + 2], code[from + 3]];
         i64::from(i32::from_le_bytes(bytes)) as u64
     };
-    // SAFETY: the thread is about to do the same.
-    let word = |address: u64| unsafe { *(address as *const u64) };
-    // SAFETY: as above.
-    let put = |address: u64, value: u64| unsafe { *(address as *mut u64) = value };
-    let length = match code {
+    // SAFETY: it is there, and the thread is about to do the same.
+    let word = |address: u64| is_there(address).then(|| unsafe { (address as *const u64).read_unaligned() });
+    let put = |address: u64, value: u64| {
+        // SAFETY: as above.
+        is_there(address).then(|| unsafe { (address as *mut u64).write_unaligned(value) })
+    };
+    Some(match code {
         // push rbp
         [0x55, ..] => {
-            put(stack.wrapping_sub(8), frame);
+            put(stack.wrapping_sub(8), frame)?;
             registers[STACK_POINTER] = stack.wrapping_sub(8);
             1
         }
         // pop rbp
         [0x5d, ..] => {
-            registers[FRAME_POINTER] = word(stack);
+            registers[FRAME_POINTER] = word(stack)?;
             registers[STACK_POINTER] = stack.wrapping_add(8);
             1
         }
@@ -52,27 +80,27 @@ pub(crate) unsafe fn do_next(registers: &mut [u64; CRASH_REGISTERS]) -> bool {
             3
         }
         // sub rsp, …
-        [0x48, 0x83, 0xec, ..] => subtract(registers, near(3), 4),
-        [0x48, 0x81, 0xec, ..] => subtract(registers, far(3), 7),
+        [0x48, 0x83, 0xec, ..] => change_stack_pointer!("sub", registers, near(3), 4),
+        [0x48, 0x81, 0xec, ..] => change_stack_pointer!("sub", registers, far(3), 7),
         // add rsp, …
-        [0x48, 0x83, 0xc4, ..] => add(registers, near(3), 4),
-        [0x48, 0x81, 0xc4, ..] => add(registers, far(3), 7),
+        [0x48, 0x83, 0xc4, ..] => change_stack_pointer!("add", registers, near(3), 4),
+        [0x48, 0x81, 0xc4, ..] => change_stack_pointer!("add", registers, far(3), 7),
         // mov [rsp+…], rbp
         [0x48, 0x89, 0x6c, 0x24, ..] => {
-            put(stack.wrapping_add(near(4)), frame);
+            put(stack.wrapping_add(near(4)), frame)?;
             5
         }
         [0x48, 0x89, 0xac, 0x24, ..] => {
-            put(stack.wrapping_add(far(4)), frame);
+            put(stack.wrapping_add(far(4)), frame)?;
             8
         }
         // mov rbp, [rsp+…]
         [0x48, 0x8b, 0x6c, 0x24, ..] => {
-            registers[FRAME_POINTER] = word(stack.wrapping_add(near(4)));
+            registers[FRAME_POINTER] = word(stack.wrapping_add(near(4)))?;
             5
         }
         [0x48, 0x8b, 0xac, 0x24, ..] => {
-            registers[FRAME_POINTER] = word(stack.wrapping_add(far(4)));
+            registers[FRAME_POINTER] = word(stack.wrapping_add(far(4)))?;
             8
         }
         // lea rbp, [rsp+…]
@@ -91,32 +119,8 @@ pub(crate) unsafe fn do_next(registers: &mut [u64; CRASH_REGISTERS]) -> bool {
         [0xe9, ..] => far(1).wrapping_add(5),
         [kind @ 0x70..=0x7f, ..] => if is_taken(kind, registers[FLAGS]) { near(1) } else { 0 }.wrapping_add(2),
         [0x0f, kind @ 0x80..=0x8f, ..] => if is_taken(kind, registers[FLAGS]) { far(2) } else { 0 }.wrapping_add(6),
-        _ => return false,
-    };
-    registers[INSTRUCTION_POINTER] = at.wrapping_add(length);
-    true
-}
-
-fn subtract(registers: &mut [u64; CRASH_REGISTERS], number: u64, length: u64) -> u64 {
-    let flags: u64;
-    // SAFETY: arithmetic, and the flags that it leaves.
-    unsafe {
-        asm!("sub {stack}, {number}", "pushfq", "pop {flags}", stack = inout(reg) registers[STACK_POINTER],
-            number = in(reg) number, flags = lateout(reg) flags);
-    }
-    set_flags(registers, flags);
-    length
-}
-
-fn add(registers: &mut [u64; CRASH_REGISTERS], number: u64, length: u64) -> u64 {
-    let flags: u64;
-    // SAFETY: arithmetic, and the flags that it leaves.
-    unsafe {
-        asm!("add {stack}, {number}", "pushfq", "pop {flags}", stack = inout(reg) registers[STACK_POINTER],
-            number = in(reg) number, flags = lateout(reg) flags);
-    }
-    set_flags(registers, flags);
-    length
+        _ => return None,
+    })
 }
 
 fn test(registers: &mut [u64; CRASH_REGISTERS], prefix: u8, operands: u8, length: u64) -> u64 {
@@ -175,10 +179,10 @@ mod tests {
         (registers[INSTRUCTION_POINTER], registers[STACK_POINTER], registers[FRAME_POINTER]) = (start, top, 7);
         for _ in 0..count {
             // SAFETY: the code and the stack above.
-            assert!(unsafe { do_next(&mut registers) });
+            assert!(unsafe { do_next(&mut registers, |_| true) });
         }
         // SAFETY: as above; an `int3` is none of these.
-        assert!(!unsafe { do_next(&mut registers) });
+        assert!(!unsafe { do_next(&mut registers, |_| true) });
         registers[INSTRUCTION_POINTER] -= start;
         (stack, registers)
     }
@@ -216,6 +220,20 @@ mod tests {
         let (stack, registers) = done(&[0x55, 0x48, 0x89, 0xe5, 0x5d], 3);
         assert_eq!((stack[31], registers[FRAME_POINTER], registers[INSTRUCTION_POINTER]), (7, 7, 5));
         assert_eq!(registers[STACK_POINTER] - stack.as_ptr() as u64, 8 * 32);
+    }
+
+    #[test]
+    fn nothing_is_done_where_the_stack_is_not_there() {
+        // push rbp; mov [rsp+0x10], rbp; pop rbp
+        for code in [&[0x55_u8][..], &[0x48, 0x89, 0x6c, 0x24, 0x10], &[0x5d]] {
+            let code: Vec<u8> = code.iter().copied().chain([0xcc; LONGEST]).collect();
+            let mut registers = [0; CRASH_REGISTERS];
+            registers[INSTRUCTION_POINTER] = code.as_ptr() as u64;
+            let before = registers;
+            // SAFETY: the code above; no memory is used.
+            assert!(!unsafe { do_next(&mut registers, |_| false) });
+            assert_eq!(registers, before);
+        }
     }
 
     #[test]
@@ -275,7 +293,7 @@ mod tests {
             (registers[INSTRUCTION_POINTER], registers[14], registers[3]) = (code.as_ptr() as u64, value, value);
             // SAFETY: the code above.
             unsafe {
-                assert!(do_next(&mut registers) && do_next(&mut registers));
+                assert!(do_next(&mut registers, |_| true) && do_next(&mut registers, |_| true));
             }
             registers[INSTRUCTION_POINTER] - code.as_ptr() as u64
         };

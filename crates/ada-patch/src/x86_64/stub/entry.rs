@@ -4,7 +4,6 @@ use ada_ring::StackChange;
 use ada_ring::arch::CONTEXT_STACK_POINTER;
 use ada_ring::record::{HAS_DETAIL, IS_PROBED, RecordKind};
 use ada_ring::shadow_frame::FRAME_KEEPS_RESULT;
-use ada_ring::state::HANDLER_FRAMES;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdi, rdx, rsi, rsp};
 
@@ -19,6 +18,7 @@ use super::thread_state::{
     FLOOR_COMPLEMENT, KEPT_ROOM, KEPT_STRETCH, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, compare_owner,
     field,
 };
+use super::uncaught::catch_handlers;
 use crate::{StubKind, StubOptions};
 
 /// So many ticks of the time-stamp counter are a stretch, as a power of two: some hundredths of a second …
@@ -72,7 +72,7 @@ pub(super) fn recorder(
         (a.create_label(), a.create_label(), a.create_label(), a.create_label());
     let (mut fix, mut no_room, mut uncaught, mut handles) =
         (a.create_label(), a.create_label(), a.create_label(), a.create_label());
-    let (mut plain, mut caught) = (a.create_label(), a.create_label());
+    let mut caught = a.create_label();
     let (mut overwritten, mut counted, mut unrecorded) = (a.create_label(), a.create_label(), a.create_label());
     let Ways { no_state, recording } = ways;
 
@@ -102,17 +102,7 @@ pub(super) fn recorder(
     a.jmp(reserved)?;
     if kind.catches_return() {
         a.set_label(&mut uncaught)?;
-        // There is room for a few signal handlers: what they see is to be put right, and so their exits have to be seen.
-        a.mov(rax, qword_ptr(rsp + SLOT))?;
-        a.cmp(rax, field(SIGNAL_RETURN))?;
-        a.jne(plain)?;
-        a.cmp(rdx, field(RECORD_LIMIT))?;
-        a.jae(plain)?;
-        a.mov(rax, field(SHADOW_LIMIT))?;
-        a.add(rax, HANDLER_FRAMES as i32 * FRAME)?;
-        a.cmp(rdx, rax)?;
-        a.jb(caught)?;
-        a.set_label(&mut plain)?;
+        catch_handlers(a, SLOT, caught)?;
         a.mov(eax, FUNCTION_PLACEHOLDER)?;
         a.call(External::RecordEntryOnly.placeholder())?;
         a.jmp(off)?;

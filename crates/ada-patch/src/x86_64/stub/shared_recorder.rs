@@ -17,7 +17,6 @@ use std::mem::offset_of;
 use ada_event::RuntimeAddr;
 use ada_ring::AgentEntries;
 use ada_ring::record::{HAS_DETAIL, IS_UNCAUGHT, RecordKind};
-use ada_ring::state::HANDLER_FRAMES;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdx, rsp};
 
@@ -27,6 +26,7 @@ use super::frame::{self, FRAME, RECORD};
 use super::record::{FUNCTION, TOP_AND_KIND, kind_bits, reserve, stamp};
 use super::saved;
 use super::thread_state::{FLOOR_COMPLEMENT, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, field};
+use super::uncaught::catch_handlers;
 use crate::StubOptions;
 
 /// What lies below what the stub has saved: the function's number, and the way back.
@@ -92,7 +92,7 @@ pub(super) fn record_call(
 }
 
 /// Records a call that the shadow stack has no room for, unless it is below the greatest depth. Goes to `caught` for a few signal
-/// handlers: what they see is to be put right, and so their exits have to be seen.
+/// handlers.
 fn record_uncaught(
     a: &mut CodeAssembler,
     caught: CodeLabel,
@@ -100,18 +100,10 @@ fn record_uncaught(
     details: &Details,
     options: &StubOptions,
 ) -> Result<(), IcedError> {
-    let (mut plain, mut no_room, mut reserved, mut too_deep) =
-        (a.create_label(), a.create_label(), a.create_label(), a.create_label());
+    let (mut no_room, mut reserved, mut too_deep) = (a.create_label(), a.create_label(), a.create_label());
     a.cmp(rdx, field(RECORD_LIMIT))?;
     a.jae(too_deep)?;
-    a.mov(rax, qword_ptr(rsp + SLOT))?;
-    a.cmp(rax, field(SIGNAL_RETURN))?;
-    a.jne(plain)?;
-    a.mov(rax, field(SHADOW_LIMIT))?;
-    a.add(rax, HANDLER_FRAMES as i32 * FRAME)?;
-    a.cmp(rdx, rax)?;
-    a.jb(caught)?;
-    a.set_label(&mut plain)?;
+    catch_handlers(a, SLOT, caught)?;
     reserve(a, no_room)?;
     a.set_label(&mut reserved)?;
     a.mov(eax, dword_ptr(rsp + NUMBER))?;

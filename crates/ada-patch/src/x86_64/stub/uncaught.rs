@@ -2,12 +2,31 @@
 
 use ada_ring::RecordKind;
 use ada_ring::record::IS_UNCAUGHT;
+use ada_ring::state::HANDLER_FRAMES;
 use iced_x86::IcedError;
-use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, rax, rcx, rdx};
+use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, rax, rcx, rdx, rsp};
 
+use super::frame::FRAME;
 use super::record::{FUNCTION, TOP_AND_KIND, kind_bits, reserve, stamp};
-use super::thread_state::{RECORD_LIMIT, SHADOW_TOP, field};
+use super::thread_state::{RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, field};
 use crate::StubOptions;
+
+/// Goes to `caught` where the function is a signal handler, and the room that is kept for a few of these remains: what they see is to be
+/// put right, and so their exits have to be seen. rdx has the shadow stack's top; the return slot is at rsp + `slot`.
+pub(super) fn catch_handlers(a: &mut CodeAssembler, slot: i32, caught: CodeLabel) -> Result<(), IcedError> {
+    let mut is_none = a.create_label();
+    a.mov(rax, qword_ptr(rsp + slot))?;
+    a.cmp(rax, field(SIGNAL_RETURN))?;
+    a.jne(is_none)?;
+    a.cmp(rdx, field(RECORD_LIMIT))?;
+    a.jae(is_none)?;
+    a.mov(rax, field(SHADOW_LIMIT))?;
+    a.add(rax, HANDLER_FRAMES as i32 * FRAME)?;
+    a.cmp(rdx, rax)?;
+    a.jb(caught)?;
+    a.set_label(&mut is_none)?;
+    a.nop()
+}
 
 /// Records a call whose return is not caught; `detail` captures registers. The function's number is in eax, the shadow stack's top in rdx. Called from
 /// a stub, so the way into the agent finds its return slot one word further up than usual; it does not use it there.
