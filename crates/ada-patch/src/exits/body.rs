@@ -93,6 +93,12 @@ impl Body {
         !self.unknown_jumps.contains(&jump)
     }
 
+    /// Whether an indirect jump goes by an address that somebody has stored, and nobody has stored one of this function's: as with a
+    /// table of functions.
+    pub(crate) fn leaves_by(&self, jump: u64) -> bool {
+        self.labels.is_empty() && self.knows(jump)
+    }
+
     /// Whether bytes that begin with an instruction of a block, behind its first, may be overwritten.
     pub(crate) fn may_be_inner(&self, code: &ImageCode<'_>, at: u64, length: u8) -> bool {
         let last = at + u64::from(length.max(1)) - 1;

@@ -99,7 +99,12 @@ fn target(leave: &Leave, function: &FunctionCode, follower: &Follower<'_>) -> Ta
             Some(height) if height != Cfa::Rsp(8) && !leave.is_behind_epilogue() => Target::Inside,
             _ => Target::Outside(ExitKind::Tail),
         },
-        LeaveKind::JumpThroughWord(_) | LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => {
+        // A table of cases.
+        LeaveKind::Switch if !body.leaves_by(leave.at) => Target::Inside,
+        LeaveKind::JumpThroughWord(_)
+        | LeaveKind::JumpThroughPointer
+        | LeaveKind::JumpToRegister
+        | LeaveKind::Switch => {
             match follower.code.height(leave.at) {
                 _ if leave.is_behind_epilogue() => Target::Outside(ExitKind::Tail),
                 // Somebody may have stored the address of one of the function's own labels.
@@ -114,6 +119,6 @@ fn target(leave: &Leave, function: &FunctionCode, follower: &Follower<'_>) -> Ta
             }
         }
         LeaveKind::JumpToPopped => Target::Unknown,
-        LeaveKind::Jump(_) | LeaveKind::Switch | LeaveKind::Trap => Target::Inside,
+        LeaveKind::Jump(_) | LeaveKind::Trap => Target::Inside,
     }
 }

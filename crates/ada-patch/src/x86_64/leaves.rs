@@ -13,7 +13,7 @@ pub(crate) struct Recent {
     count: usize,
     /// How many had been when the last leaving one was.
     last_leave: usize,
-    /// The registers that a table of cases was added up in.
+    /// The registers that a table of cases may have been added up in.
     summed: [Register; 2],
 }
 
@@ -44,17 +44,25 @@ impl Recent {
     #[inline]
     pub(crate) fn leave(&mut self) -> Option<Leave> {
         let newest = self.newest();
-        let is_sum = match (newest.flow_control(), newest.mnemonic()) {
-            (FlowControl::Next, Mnemonic::Add) => newest.op1_kind() == OpKind::Register,
-            (FlowControl::Next, Mnemonic::Lea) => newest.memory_index() != Register::None,
+        let written = newest.op0_register();
+        match (newest.flow_control(), newest.mnemonic()) {
+            (FlowControl::Next, Mnemonic::Add) if newest.op1_kind() == OpKind::Register => self.note_sum(written),
+            (FlowControl::Next, Mnemonic::Lea) if newest.memory_index() != Register::None => self.note_sum(written),
+            // What is loaded is no sum.
+            (FlowControl::Next, Mnemonic::Mov)
+                if newest.op1_kind() == OpKind::Memory && self.summed.contains(&written) =>
+            {
+                self.summed = self.summed.map(|summed| if summed == written { Register::None } else { summed });
+            }
             (FlowControl::Next, Mnemonic::Hlt) => return Some(self.leave_by(LeaveKind::Trap)),
-            (FlowControl::Next, _) => false,
+            (FlowControl::Next, _) => {}
             (flow, _) => return self.kind_of(newest, flow).map(|kind| self.leave_by(kind)),
-        };
-        if is_sum {
-            self.summed = [newest.op0_register(), self.summed[0]];
         }
         None
+    }
+
+    fn note_sum(&mut self, register: Register) {
+        self.summed = [register, self.summed[0]];
     }
 
     fn leave_by(&mut self, kind: LeaveKind) -> Leave {

@@ -69,6 +69,32 @@ call main
     assert_eq!(recorded.counts("middle"), Counts { calls: 2, returns: 0, unwound: 0 });
 }
 
+/// What is in a table is no place in the function that goes by it, where nobody has stored such a place.
+#[test]
+fn functions_that_end_in_a_call_by_a_table_are_left_there() {
+    let builds = [
+        ("gcc", &["-O2"][..]),
+        ("gcc", &["-Os"]),
+        ("gcc", &["-O2", "-no-pie"]),
+        ("clang", &["-O2"]),
+        ("clang", &["-O2", "-no-pie"]),
+    ];
+    for (compiler, flags) in builds {
+        let flags = [flags, &["-foptimize-sibling-calls"]].concat();
+        let traced = Tracing::new(&Program::new("function_table.c").compiler(compiler).flags(&flags)).check();
+        let recorded = &traced.recorded;
+        for name in ["by_function", "by_structure", "by_object", "with_frame", "by_case"] {
+            let expected = Counts { calls: 300, returns: 0, unwound: 0 };
+            assert_eq!(recorded.counts(name), expected, "{name}, {compiler} {flags:?}");
+        }
+        for (name, calls) in [("one", 550), ("two", 500), ("three", 450)] {
+            recorded.assert_balanced(name, calls);
+        }
+        recorded.assert_balanced("note", 900);
+        recorded.assert_balanced("cases", 300);
+    }
+}
+
 #[test]
 fn tail_calls_in_a_ring_do_not_pile_up() {
     let traced = Tracing::new(&tail_call()).check();
