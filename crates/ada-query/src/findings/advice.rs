@@ -62,6 +62,7 @@ pub fn advice(finding: &Finding) -> Advice {
             "time to pass" => ("Wait for what is to happen, and not for time to pass.", show()),
             _ => ("Look at what the other side did meanwhile.", show()),
         },
+        "chatty_io" => ("Read or write more at once.", show()),
         "disturbed" => (
             "Trace again with --max-overhead 10%, or --only with what you want to see.",
             "ada top --all --sort calls".to_owned(),

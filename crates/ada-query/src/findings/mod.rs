@@ -52,7 +52,7 @@ use survey::Survey;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// What kind: crash, uncaught_exception, panic, terminated, deadlock, lost_wakeup, lock_held_asleep, lock_inversion, lock_starvation, priority_inversion, hang,
-    /// long_wait, leak,
+    /// long_wait, chatty_io, leak,
     /// slow_outlier, hot_function, growing_cost, unmatched, never_joined, never_resumed, leaked_continuation, ignored_error, leaked_goroutines, never_left,
     /// failed_calls, disturbed, recursion or hot_tiny_function.
     pub kind: &'static str,

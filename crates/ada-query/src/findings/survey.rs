@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ada_event::EventSeq;
+use ada_event::{EventSeq, TraceNanos};
+use ada_span::state::{StateTimes, ThreadState};
 use ada_span::table::{Column, Columns, FunctionIndex};
 use ada_span::{Outcome, Reason, Status, ThreadIndex};
 
@@ -21,8 +22,13 @@ pub(super) const NOBODY: FunctionIndex = FunctionIndex(u32::MAX);
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waited {
     pub(super) count: u64,
+    /// Of these the thread's states are not known: the whole of them is taken for waiting.
+    pub(super) unknown: u64,
+    /// How long the thread slept in these calls.
     pub(super) total_ns: u64,
-    /// The longest one: its duration, thread and opening event.
+    /// How long it slept or ran in them: a call that wants input or output may just take long.
+    pub(super) spent_ns: u64,
+    /// The longest one: how long it slept, its thread and opening event.
     pub(super) longest: (u64, ThreadIndex, EventSeq),
     /// Waits that had not ended when the process or the recording did.
     pub(super) unfinished: u64,
@@ -165,6 +171,7 @@ impl Survey {
         parts: &[Part],
     ) -> Result<(), QueryError> {
         let tables = &about.process.tables;
+        let states = about.process.thread_states(thread).cloned();
         let mut open: Vec<Open> = Vec::new();
         let mut counts = vec![0_u32; parts.len()];
         let mut columns = Columns::new();
@@ -200,8 +207,11 @@ impl Survey {
                 };
                 let (was_in_wait, within) = above.map_or_else(Default::default, |it| (it.is_in_wait, it.within));
                 if let Some(wait) = part.wait.filter(|_| !was_in_wait) {
-                    let duration = columns.at(Column::Duration, row);
-                    self.waits.entry((own, wait)).or_default().add(duration, thread, seq, columns.outcome(row));
+                    let (start, duration) = (columns.start(row), columns.at(Column::Duration, row));
+                    let end = TraceNanos(start.0.saturating_add(duration));
+                    let times = states.as_ref().map(|it| it.between(start, end));
+                    let call = WaitCall { duration, times, thread, seq, outcome: columns.outcome(row) };
+                    self.waits.entry((own, wait)).or_default().add(&call);
                 }
                 if let Some(pair) = part.takes.or(part.gives).filter(|pair| within.counts(*pair)) {
                     let taken = self.taken.entry((keeper, pair.into())).or_default();
@@ -249,6 +259,8 @@ impl Survey {
         for (key, more) in other.waits {
             let sum = self.waits.entry(key).or_default();
             sum.count += more.count;
+            sum.unknown += more.unknown;
+            sum.spent_ns = sum.spent_ns.saturating_add(more.spent_ns);
             sum.total_ns = sum.total_ns.saturating_add(more.total_ns);
             sum.longest = sum.longest.max(more.longest);
             sum.unfinished += more.unfinished;
@@ -276,11 +288,33 @@ impl Survey {
     }
 }
 
+/// A call that may wait.
+struct WaitCall {
+    duration: u64,
+    /// How long its thread was in each state meanwhile.
+    times: Option<StateTimes>,
+    thread: ThreadIndex,
+    seq: EventSeq,
+    outcome: Outcome,
+}
+
 impl Waited {
-    fn add(&mut self, duration: u64, thread: ThreadIndex, seq: EventSeq, outcome: Outcome) {
+    fn add(&mut self, call: &WaitCall) {
+        let &WaitCall { duration, thread, seq, outcome, .. } = call;
+        let (slept, spent) = match call.times.filter(|it| it.of(ThreadState::Unknown) == 0) {
+            Some(times) => {
+                let slept = times.of(ThreadState::Blocked);
+                (slept, slept.saturating_add(times.of(ThreadState::Running)))
+            }
+            None => {
+                self.unknown += 1;
+                (duration, duration)
+            }
+        };
         self.count += 1;
-        self.total_ns = self.total_ns.saturating_add(duration);
-        self.longest = self.longest.max((duration, thread, seq));
+        self.total_ns = self.total_ns.saturating_add(slept);
+        self.spent_ns = self.spent_ns.saturating_add(spent);
+        self.longest = self.longest.max((slept, thread, seq));
         let has_not_ended = matches!(outcome.status, Status::Open | Status::Unmatched)
             && matches!(outcome.reason, Reason::None | Reason::ProcessExit | Reason::Crash | Reason::Timeout);
         if has_not_ended {

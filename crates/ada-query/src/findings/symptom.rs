@@ -51,7 +51,7 @@ const SYMPTOMS: [Symptom; 8] = [
             "timeout",
             "outlier",
         ],
-        kinds: &["slow_outlier", "growing_cost", "hot_function", "long_wait", "hot_tiny_function"],
+        kinds: &["slow_outlier", "growing_cost", "hot_function", "long_wait", "chatty_io", "hot_tiny_function"],
     },
     Symptom {
         name: "crash",

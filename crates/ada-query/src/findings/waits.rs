@@ -1,4 +1,4 @@
-//! Threads that waited long, or for ever.
+//! Threads that waited long, or for ever, and that asked for input or output too often.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +20,8 @@ const WHOLE_LIFE: u64 = 90;
 const SHORTEST: u64 = 1_000_000;
 /// So many reads or writes are too many, where they take long in all.
 const MANY: u64 = 10_000;
+/// How much they matter, if they take next to none of the process's life.
+const CHATTY: f64 = 50.0;
 
 pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, QueryError> {
     let holders = Holders::of(about)?;
@@ -36,7 +38,8 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
         let who = if own == NOBODY { "a library".to_owned() } else { about.name(own) };
         let facts = json!({
             "waits_for": wait.words(), "count": waited.count, "total_ns": waited.total_ns,
-            "longest_ns": waited.longest.0, "unfinished": waited.unfinished, "process_exited": has_exited,
+            "spent_ns": waited.spent_ns, "longest_ns": waited.longest.0, "unfinished": waited.unfinished,
+            "process_exited": has_exited,
         });
         let (duration, thread, seq) = waited.longest_unfinished;
         // The trace ends with its last event, and threads that wait for each other make none: how long a lock was waited
@@ -77,17 +80,17 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
             continue;
         }
         let (duration, thread, seq) = waited.longest;
-        let is_long = waited.total_ns >= SHORTEST && waited.total_ns.saturating_mul(100) / life >= LONG_SHARE;
+        let is_long = |time: u64| time >= SHORTEST && time.saturating_mul(100) / life >= LONG_SHARE;
         // A thread that is there for what may come once, as for a signal, or for the end, waits for as long as the process lives.
         let waits_for_the_end =
             matches!(wait, Wait::Condition | Wait::Signal) && duration.saturating_mul(100) / life >= WHOLE_LIFE;
-        if is_long && wait != Wait::Events && !waits_for_the_end {
+        if is_long(waited.total_ns) && wait != Wait::Events && !waits_for_the_end {
             let share = (waited.total_ns as f64 / life as f64).min(1.0);
             let base = match wait {
                 // Threads that stand in line for a lock do nothing at all.
                 Wait::Lock => 60.0,
                 // Byte by byte.
-                Wait::Input if waited.count >= MANY => 50.0,
+                Wait::Input if waited.count >= MANY => CHATTY,
                 Wait::Input | Wait::Child | Wait::Sleep => 35.0,
                 Wait::Condition | Wait::Signal => 25.0,
                 Wait::Thread => 15.0,
@@ -100,10 +103,29 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
                 waited.total_ns as f64 / life as f64 * 100.0,
                 nanoseconds(duration)
             );
+            if wait == Wait::Input && waited.unknown > 0 {
+                rationale.push_str(
+                    " For how long the threads slept in these calls is not known: the whole of them is counted.",
+                );
+            }
             if wait == Wait::Lock {
                 rationale.push_str(&holders.sentence(about, own));
             }
             let mut finding = about.finding("long_wait", base + 15.0 * share, title, rationale);
+            finding.function = (own != NOBODY).then_some(who);
+            finding.evidence = vec![about.frame(thread, seq)];
+            finding.facts = facts;
+            found.push(finding);
+        } else if wait == Wait::Input && waited.count >= MANY && is_long(waited.spent_ns) {
+            let share = waited.spent_ns as f64 / life as f64;
+            let title =
+                format!("{who} spent {} in {} calls for input or output", nanoseconds(waited.spent_ns), waited.count);
+            let rationale = format!(
+                "That is {:.0} % of the process's life (over all threads). It waited for {} of it: the rest is what so many calls take.",
+                share * 100.0,
+                nanoseconds(waited.total_ns)
+            );
+            let mut finding = about.finding("chatty_io", CHATTY + 15.0 * share.min(1.0), title, rationale);
             finding.function = (own != NOBODY).then_some(who);
             finding.evidence = vec![about.frame(thread, seq)];
             finding.facts = facts;

@@ -198,6 +198,13 @@ fn wait_of(call: &Call, known: &[&Release], unknown: &[&Release]) -> Found {
         }
         _ => doubts.add(Doubt::NoOwner),
     }
+    if wait.has_ended == 1 && wait.holder.is_none() {
+        // Who had a lock then that nobody knows may have had this one.
+        let mut possible = unknown[..until(unknown)].iter().filter(|release| release.is_within(call));
+        let had = possible.find_map(|it| it.taken.filter(|taken| taken.start <= call.start));
+        (wait.holder, wait.hold_seq) = (had.map(|taken| taken.thread), had.map(|taken| taken.seq));
+        wait.hold_start = had.map(|taken| taken.end.min(call.start));
+    }
     if wait.has_ended == 1 {
         let last = |releases: &[&Release]| {
             releases[..until(releases)].iter().rev().find(|it| it.is_within(call)).map(|release| release.call)
@@ -272,6 +279,11 @@ mod tests {
         several.add(Doubt::SeveralWakers);
         let of_lock = || release(2, 50, 150, Some(LOCK));
         assert_eq!(found(vec![of_lock(), release(3, 151, 190, None)]), (Some(2), Some(3), several));
+        // Who has a lock that is not known may have the one that is asked for.
+        let mut no_owner = several;
+        no_owner.add(Doubt::NoOwner);
+        assert_eq!(found(vec![release(3, 60, 140, None)]), (Some(3), Some(3), no_owner));
+        assert_eq!(found(vec![release(3, 110, 140, None)]), (None, Some(3), no_owner));
         // It was before the last one.
         assert_eq!(found(vec![of_lock(), release(3, 60, 140, None)]), (Some(2), Some(2), Doubts::default()));
         let mut nobody = Doubts::default();

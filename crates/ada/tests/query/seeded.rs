@@ -157,3 +157,17 @@ fn panics_come_first_whether_they_were_caught_or_not() {
     let first = traced.json("report", &[])["anomalies"][0].clone();
     assert_eq!((&first["kind"], &first["count"]), (&"panic".into(), &7.into()), "{first:#}");
 }
+
+/// What ran all the time did not wait, however long its calls for output took in all.
+#[test]
+fn output_letter_by_letter_is_no_wait() {
+    let traced = TracedProgram::trace(&Program::new("bug_letters.c"));
+    for symptom in [None, Some("slow")] {
+        assert_named(&traced, symptom, "chatty_io", &["save"]);
+    }
+    let all = findings(&traced, None);
+    assert!(!all.iter().any(|it| it["kind"] == "long_wait" && it["function"] == "save"), "{all:#?}");
+    let facts = &all.iter().find(|it| it["kind"] == "chatty_io").unwrap()["facts"];
+    let [slept, spent] = ["total_ns", "spent_ns"].map(|name| facts[name].as_u64().unwrap());
+    assert!(facts["count"] == 100_000 && slept < spent / 2, "{facts}");
+}
