@@ -68,6 +68,7 @@ pub use sql_functions::documented_functions;
 pub use tables::documented;
 pub use trace::{
     CallValues, CausalEnd, CausalLink, Code, FunctionLabel, Life, NamedValue, Names, Reference, RemoteHolder,
-    RemoteWaker, Switched, Target, Trace, TraceProcess, TraceSession, Unrecorded, Wanted, causal_links,
+    RemoteLink, RemoteWaker, Switched, Target, Trace, TraceProcess, TraceSession, Unrecorded, Wanted, causal_links,
+    remote_links,
 };
 pub use written_name::written_name;

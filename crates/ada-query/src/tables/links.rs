@@ -6,7 +6,7 @@ use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
 use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
-use crate::trace::{CausalLink, Target, Trace, TraceProcess, causal_links, wake_certainty};
+use crate::trace::{CausalLink, Trace, TraceProcess, causal_links, remote_links};
 
 /// Causal edges between spans.
 pub(super) struct Links;
@@ -52,23 +52,12 @@ impl Relation for Links {
             // Tasks are resumed at waits, which are no spans.
             links.retain(|link| link.kind != "resume");
             links.sort_by_key(|link| link.kind == "callback");
-            rows.extend(links.iter().map(|CausalLink { kind, from, to, confidence, .. }| {
-                vec![
-                    text(&trace.session_of(process).name),
-                    number(process.pid),
-                    text(*kind),
-                    text(process.refer(from.target)),
-                    text(process.refer(to.target)),
-                    number(process.thread_id(from.thread)),
-                    number(process.thread_id(to.thread)),
-                    maybe(from.time, number),
-                    maybe(to.time, number),
-                    maybe(from.time.zip(to.time).map(|(from, to)| to.since(from)), number),
-                    maybe(*confidence, |percent| Value::Real(percent as f64 / 100.0)),
-                ]
-            }));
+            rows.extend(links.iter().map(|link| row(trace, link, [process, process])));
         }
-        rows.extend(remote_wakes(trace));
+        rows.extend(remote_links(trace).iter().map(|it| {
+            let [from, to] = [it.from_process, it.to_process].map(|number| &trace.processes()[number]);
+            row(trace, &it.link, [from, to])
+        }));
         Ok(Listed::new(rows))
     }
 
@@ -81,27 +70,20 @@ impl Relation for Links {
     }
 }
 
-/// Waits that were ended from another process: the cause is there, and the effect here.
-fn remote_wakes(trace: &Trace) -> impl Iterator<Item = Vec<Value>> + '_ {
-    let waits = trace.processes().iter().flat_map(|process| {
-        process.tables.meta().waits.iter().filter(|wait| wait.remote_waker.is_some()).map(move |wait| (process, wait))
-    });
-    waits.filter_map(|(process, wait)| {
-        let remote = trace.remote_waker(wait)?;
-        let waited = process.refer(Target::Frame(process.thread_id(wait.thread), wait.seq));
-        let time = wait.wake_time?;
-        Some(vec![
-            text(&trace.session_of(process).name),
-            number(process.pid),
-            text("wake"),
-            text(remote.span?),
-            text(waited),
-            number(remote.thread_id),
-            number(process.thread_id(wait.thread)),
-            number(time),
-            number(wait.end),
-            number(wait.end.since(time)),
-            Value::Real(wake_certainty(wait) as f64 / 100.0),
-        ])
-    })
+/// An edge from one process to another, or within one; it is a row of where its effect is.
+fn row(trace: &Trace, link: &CausalLink, [cause, effect]: [&TraceProcess; 2]) -> Vec<Value> {
+    let CausalLink { kind, from, to, confidence, .. } = link;
+    vec![
+        text(&trace.session_of(effect).name),
+        number(effect.pid),
+        text(*kind),
+        text(cause.refer(from.target)),
+        text(effect.refer(to.target)),
+        number(cause.thread_id(from.thread)),
+        number(effect.thread_id(to.thread)),
+        maybe(from.time, number),
+        maybe(to.time, number),
+        maybe(from.time.zip(to.time).map(|(from, to)| to.since(from)), number),
+        maybe(*confidence, |percent| Value::Real(percent as f64 / 100.0)),
+    ]
 }

@@ -1,10 +1,11 @@
-//! Who caused what: the causal edges of a process, in the tables' own numbers.
+//! Who caused what: the causal edges of a process, in the tables' own numbers, and those between processes.
 
 use ada_event::{EventSeq, TraceNanos};
 use ada_span::table::Meta;
 use ada_span::wait::{Doubt, WaitKind, WaitSpan};
 use ada_span::{NONE, ThreadIndex};
 
+use super::Trace;
 use super::reference::Target;
 
 /// An edge.
@@ -103,8 +104,46 @@ pub fn causal_links(meta: &Meta) -> Vec<CausalLink> {
     links
 }
 
+/// An edge between two processes of a session, by their places in it.
+#[derive(Clone, Copy, Debug)]
+pub struct RemoteLink {
+    /// The edge. Each end is of its own process.
+    pub link: CausalLink,
+    /// The process of the cause.
+    pub from_process: usize,
+    /// That of the effect.
+    pub to_process: usize,
+}
+
+/// The edges between processes: who ended another one's wait, and who held what that was for.
+pub fn remote_links(trace: &Trace) -> Vec<RemoteLink> {
+    let mut links = Vec::new();
+    let call = |process: usize, thread: ThreadIndex, seq: EventSeq, time: TraceNanos| {
+        let target = Target::Frame(trace.processes().get(process)?.thread_id(thread), seq);
+        Some(CausalEnd { thread, time: Some(time), target })
+    };
+    for (to_process, process) in trace.processes().iter().enumerate() {
+        for wait in &process.tables.meta().waits {
+            let wake = (wait.remote_process, wait.remote_waker, wait.wake_seq, wait.wake_time);
+            let hold = (wait.holder_process, wait.remote_holder, wait.hold_seq, wait.hold_start);
+            let ends = [("wake", wake, wait.end, wake_certainty(wait)), ("hold", hold, wait.start, 100)];
+            links.extend(ends.into_iter().filter_map(
+                |(kind, (from_process, thread, seq, time), until, confidence)| {
+                    let from_process = usize::try_from(from_process?).ok()?;
+                    let from = call(from_process, thread?, seq?, time?)?;
+                    let to = call(to_process, wait.thread, wait.seq, until)?;
+                    let has_effect = from.time <= to.time;
+                    let link = CausalLink { kind, from, to, confidence: Some(confidence), has_effect };
+                    Some(RemoteLink { link, from_process, to_process })
+                },
+            ));
+        }
+    }
+    links
+}
+
 /// How sure it is that a wait was ended by the call that is named, in percent.
-pub(crate) fn wake_certainty(wait: &WaitSpan) -> u64 {
+fn wake_certainty(wait: &WaitSpan) -> u64 {
     /// By one of several calls, or perhaps by somebody who is not recorded.
     const ONE_OF_SEVERAL: u64 = 30;
     let is_sure = !wait.doubts().has(Doubt::SeveralWakers) && !wait.doubts().has(Doubt::OutsideWaker);

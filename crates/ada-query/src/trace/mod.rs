@@ -22,8 +22,7 @@ mod thread_states;
 mod unknown_goroutines;
 
 pub use call_values::{CallValues, NamedValue};
-pub(crate) use causality::wake_certainty;
-pub use causality::{CausalEnd, CausalLink, causal_links};
+pub use causality::{CausalEnd, CausalLink, RemoteLink, causal_links, remote_links};
 pub use io_waits::{RemoteHolder, RemoteWaker};
 pub use life::Life;
 pub use names::{Code, Names};

@@ -17,8 +17,8 @@ mod thread_title;
 mod units;
 
 pub(crate) use ada_query::{
-    CallValues, CausalEnd, CausalLink, FrameSpan, NamedValue, Reference, Span, SpanKind, Target, TraceProcess, Wanted,
-    causal_links,
+    CallValues, CausalEnd, CausalLink, FrameSpan, NamedValue, Reference, RemoteLink, Span, SpanKind, Target,
+    TraceProcess, Wanted, causal_links, remote_links,
 };
 pub(crate) use asked::{AskArgs, open_trace};
 pub(crate) use corrected::{check_correctable, corrected_text, put_corrected};

@@ -40,11 +40,42 @@ pub(crate) fn show_findings(session: &Session) -> Outcome {
 pub(super) fn tables_of(session: &Session, timeout_ns: u64) -> anyhow::Result<Vec<Tables>> {
     let progress = Progress::new(session.threads().map(|thread| thread.event_count()).sum());
     let processes = session.processes();
+    let mut elsewhere = Elsewhere::default();
     let of_process = |process: &Process| {
-        find_or_make(process, processes, timeout_ns, &progress)
+        find_or_make(process, processes, timeout_ns, &progress, &mut elsewhere)
             .output_failed(|| format!("cannot write the derived tables of {}", process.path.display()))
     };
-    processes.iter().map(of_process).collect()
+    let tables = processes.iter().map(of_process).collect();
+    elsewhere.tell();
+    tables
+}
+
+/// Processes whose tables are kept elsewhere: of a server with many workers, the first stands for all.
+#[derive(Default)]
+struct Elsewhere {
+    first: Option<String>,
+    more: usize,
+}
+
+impl Elsewhere {
+    fn add(&mut self, error: SpanError, folder: &DerivedFolder) {
+        match &self.first {
+            None => {
+                let error = anyhow::Error::from(error);
+                self.first = Some(format!("{error:#}; keeping tables in {}", folder.path().display()));
+            }
+            Some(_) => self.more += 1,
+        }
+    }
+
+    fn tell(&self) {
+        let Some(first) = &self.first else { return };
+        let more = match self.more {
+            0 => String::new(),
+            more => format!(", and those of {more} more processes beside it"),
+        };
+        say(format_args!("ada: {first}{more}\n"));
+    }
 }
 
 fn find_or_make(
@@ -52,6 +83,7 @@ fn find_or_make(
     beside: &[Process],
     timeout_ns: u64,
     progress: &Progress,
+    kept_elsewhere: &mut Elsewhere,
 ) -> Result<Tables, SpanError> {
     let own = DerivedFolder::new(&process.path, content_key(process, timeout_ns));
     match own.find() {
@@ -70,8 +102,7 @@ fn find_or_make(
                 return Ok(*tables);
             }
             let unfinished = elsewhere.begin()?;
-            let error = anyhow::Error::from(error);
-            say(format_args!("ada: {error:#}; keeping tables in {}\n", elsewhere.path().display()));
+            kept_elsewhere.add(error, &elsewhere);
             build(process, beside, timeout_ns, progress, &elsewhere, &unfinished)
         }
     }

@@ -24,8 +24,9 @@ use anyhow::bail;
 use super::Args;
 use super::collector::Collector;
 use crate::analysis::{
-    CallValues, CausalEnd, CausalLink, FrameSpan, NamedValue, OpenedSession, SessionArgs, Span, SpanKind, Target,
-    TraceProcess, Wanted, causal_links, counted, find_session, show_findings, thousands, thread_title,
+    CallValues, CausalEnd, CausalLink, FrameSpan, NamedValue, OpenedSession, RemoteLink, SessionArgs, Span, SpanKind,
+    Target, TraceProcess, Wanted, causal_links, counted, find_session, remote_links, show_findings, thousands,
+    thread_title,
 };
 use crate::destination::Destination;
 use crate::exit::{Blame, Outcome, say};
@@ -297,6 +298,7 @@ impl Exporter<'_> {
         let epoch = manifests.filter_map(|it| it.extra.get("epoch_unix_ns")?.as_u64()).next();
         let (start, end) = (opened.start(), opened.end());
         let mut trace = TraceInfo { session, start, end, epoch, ..TraceInfo::default() };
+        let mut first_threads = Vec::new();
         for (number, process) in opened.processes().iter().enumerate() {
             let meta = process.tables.meta();
             let functions = meta.functions.iter().map(|it| FunctionInfo {
@@ -307,6 +309,7 @@ impl Exporter<'_> {
             let name = manifest.map_or_else(String::new, |it| it.command_line.join(" "));
             trace.processes.push(ProcessInfo { pid: process.pid, name, functions: functions.collect() });
             let first = trace.threads.len();
+            first_threads.push(first);
             for (thread, entry) in ThreadIndex::all(meta.threads.len()).zip(&meta.threads) {
                 trace.threads.push(ThreadInfo {
                     process: number,
@@ -338,6 +341,19 @@ impl Exporter<'_> {
                 if has_both {
                     trace.links.push(Link { kind: it.kind, from: end(it.from), to: end(it.to) });
                 }
+            }
+        }
+        for RemoteLink { link, from_process, to_process } in remote_links(opened.trace()) {
+            let end = |process: usize, it: CausalEnd| {
+                let Target::Frame(_, seq) = it.target else { return Ok(None) };
+                let thread = TraceThread(first_threads[process] + it.thread.as_usize());
+                let end = LinkEnd { thread, time: it.time.unwrap_or_default(), call: Some(seq), logical: None };
+                Ok(self.exports_call(process, it.thread, seq)?.then_some(end))
+            };
+            if link.is_drawn()
+                && let (Some(from), Some(to)) = (end(from_process, link.from)?, end(to_process, link.to)?)
+            {
+                trace.links.push(Link { kind: link.kind, from, to });
             }
         }
         Ok(trace)

@@ -176,7 +176,8 @@ fn print(out: &mut Out, facts: &[Item], sections: &[(&str, &[Item])]) -> anyhow:
         }
         out.line("")?;
         out.title(title)?;
-        let room = (terminal.width / 5 * 2).max(20);
+        // "callback unmatched (attached_midway)" is no function with arguments that could be left out.
+        let room = (terminal.width / 5 * 2).max(36);
         let width = items.iter().map(|item| item.name.chars().count()).max().unwrap_or(0).min(room);
         for item in items {
             let reference = item.reference.as_ref().map(|it| format!("   {it}")).unwrap_or_default();

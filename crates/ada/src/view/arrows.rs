@@ -6,8 +6,8 @@ use ada_event::TraceNanos;
 use serde_json::{Value, json};
 
 use super::timeline::Timeline;
-use super::timeline_link::TimelineLink;
-use crate::analysis::{Reference, Target};
+use super::timeline_link::{LinkEnd, TimelineLink};
+use crate::analysis::Reference;
 
 /// Arrows of one answer; the longest waits come first.
 const MOST: usize = 300;
@@ -32,8 +32,7 @@ pub(super) fn answer(
     seen.truncate(MOST);
     let mut arrows = Vec::new();
     for link in seen {
-        let process = &timeline.processes[link.process];
-        let (from, to) = (link.from.row(process)?, link.to.row(process)?);
+        let (from, to) = (link.from.row(&timeline.processes)?, link.to.row(&timeline.processes)?);
         let time = |time: TraceNanos| time.since(timeline.start);
         arrows.push(json!([
             link.kind,
@@ -43,8 +42,8 @@ pub(super) fn answer(
             link.to.track,
             to,
             time(link.to.time),
-            refer(timeline, link.process, link.from.target),
-            refer(timeline, link.process, link.to.target),
+            refer(timeline, &link.from),
+            refer(timeline, &link.to),
         ]));
     }
     Ok(json!({ "arrows": arrows, "left_out": count - arrows.len() }))
@@ -59,7 +58,7 @@ fn rank(kind: &str) -> u8 {
     }
 }
 
-fn refer(timeline: &Timeline, process: usize, target: Target) -> String {
-    let pid = (timeline.processes.len() > 1).then_some(timeline.processes[process].pid);
-    Reference { pid, target }.to_string()
+fn refer(timeline: &Timeline, end: &LinkEnd) -> String {
+    let pid = (timeline.processes.len() > 1).then_some(timeline.processes[end.process].pid);
+    Reference { pid, target: end.target }.to_string()
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::referenced;
 use super::timeline::Timeline;
-use super::timeline_link::TimelineLink;
+use super::timeline_link::{LinkEnd, TimelineLink};
 use crate::analysis::{OpenedSession, Target};
 
 /// Causes and effects of an answer, each.
@@ -19,19 +19,19 @@ pub(super) fn find(
     process: usize,
     target: Target,
 ) -> anyhow::Result<Value> {
-    let of_process = || timeline.links.iter().filter(|link| link.process == process);
     // Waits may be many: those of a thread are not all told with it.
     let is_own = |link: &&TimelineLink| {
         let cause = link.from.target;
         cause == target || !link.is_of_wait() && on_behalf_of(opened, process, cause) == Some(target)
     };
-    let causes = of_process().filter(|link| link.to.target == target).map(|link| (link, link.from.target));
-    let effects = of_process().filter(is_own).map(|link| (link, link.to.target));
-    let mut causes = list(opened, process, causes)?;
+    let links = || timeline.links.iter();
+    let causes = links().filter(|it| it.to.process == process && it.to.target == target).map(|it| (it.kind, &it.from));
+    let effects = links().filter(|it| it.from.process == process).filter(is_own).map(|it| (it.kind, &it.to));
+    let mut causes = list(opened, causes)?;
     causes.extend(calls_of_holders(opened, timeline, process, target)?);
     Ok(json!({
         "causes": causes,
-        "effects": list(opened, process, effects)?,
+        "effects": list(opened, effects)?,
     }))
 }
 
@@ -71,13 +71,12 @@ fn on_behalf_of(opened: &OpenedSession, process: usize, call: Target) -> Option<
 /// Links as lines: the kind, and the other end.
 fn list<'a>(
     opened: &OpenedSession,
-    process: usize,
-    links: impl Iterator<Item = (&'a TimelineLink, Target)>,
+    links: impl Iterator<Item = (&'static str, &'a LinkEnd)>,
 ) -> anyhow::Result<Vec<String>> {
-    let line = |(link, other): (&TimelineLink, Target)| {
-        let reference = opened.processes()[process].reference(other);
+    let line = |(kind, other): (&'static str, &LinkEnd)| {
+        let reference = opened.processes()[other.process].reference(other.target);
         let name = referenced::find(opened, reference)?.map_or_else(String::new, |row| row.name(opened));
-        Ok(format!("{}: {reference} {name}", link.kind).trim_end().to_owned())
+        Ok(format!("{kind}: {reference} {name}").trim_end().to_owned())
     };
     links.take(MOST).map(line).collect()
 }

@@ -76,7 +76,7 @@ impl Timeline {
         // A call that a crash ended reaches beyond the last event.
         let blocks = timeline.processes.iter().flat_map(|it| &it.tables.meta().blocks);
         timeline.end = blocks.map(|block| block.max_end).max().unwrap_or_default().max(timeline.end);
-        timeline.links = timeline_link::gather(&timeline.processes);
+        timeline.links = timeline_link::gather(opened.trace(), &timeline.processes);
         Ok(timeline)
     }
 

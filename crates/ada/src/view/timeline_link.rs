@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use ada_event::{EventSeq, TraceNanos};
+use ada_query::Trace;
 use ada_span::{SpanError, ThreadIndex};
 
 use super::placed::LIFE_ROW;
 use super::timeline_process::TimelineProcess;
-use crate::analysis::{CausalEnd, CausalLink, Target, causal_links};
+use crate::analysis::{CausalEnd, CausalLink, RemoteLink, Target, causal_links, remote_links};
 
-/// A causal edge between tracks.
+/// A causal edge between tracks, of one process or of two.
 pub(super) struct TimelineLink {
     pub(super) kind: &'static str,
-    pub(super) process: usize,
     pub(super) from: LinkEnd,
     pub(super) to: LinkEnd,
 }
@@ -30,6 +30,7 @@ fn is_of_wait(kind: &str) -> bool {
 
 /// An end of it.
 pub(super) struct LinkEnd {
+    pub(super) process: usize,
     pub(super) track: usize,
     pub(super) time: TraceNanos,
     row: RowOf,
@@ -46,28 +47,28 @@ enum RowOf {
 
 impl LinkEnd {
     /// The row on its track.
-    pub(super) fn row(&self, process: &TimelineProcess) -> Result<u32, SpanError> {
+    pub(super) fn row(&self, processes: &[TimelineProcess]) -> Result<u32, SpanError> {
         match self.row {
             RowOf::Known(row) => Ok(row),
-            RowOf::Call(thread, seq) => Ok(process.scene().depth(thread, seq)?.unwrap_or(0)),
+            RowOf::Call(thread, seq) => Ok(processes[self.process].scene().depth(thread, seq)?.unwrap_or(0)),
         }
     }
 }
 
 /// Keeps the longest waits of very many.
-fn keep_longest(links: &mut Vec<CausalLink>) {
+fn keep_longest<T>(links: &mut Vec<T>, link: impl Fn(&T) -> &CausalLink) {
     const MOST: usize = 100_000;
-    let length = |link: &CausalLink| link.from.time.zip(link.to.time).map_or(0, |(from, to)| to.since(from));
-    let mut lengths: Vec<u64> = links.iter().filter(|link| is_of_wait(link.kind)).map(length).collect();
+    let length = |it: &T| link(it).from.time.zip(link(it).to.time).map_or(0, |(from, to)| to.since(from));
+    let mut lengths: Vec<u64> = links.iter().filter(|it| is_of_wait(link(it).kind)).map(length).collect();
     if lengths.len() > MOST {
         lengths.sort_unstable();
         let least = lengths[lengths.len() - MOST];
-        links.retain(|link| !is_of_wait(link.kind) || length(link) >= least);
+        links.retain(|it| !is_of_wait(link(it).kind) || length(it) >= least);
     }
 }
 
 /// All edges of a session, by when their causes happened.
-pub(super) fn gather(processes: &[TimelineProcess]) -> Vec<TimelineLink> {
+pub(super) fn gather(trace: &Trace, processes: &[TimelineProcess]) -> Vec<TimelineLink> {
     let mut links = Vec::new();
     for (number, process) in processes.iter().enumerate() {
         let meta = process.tables.meta();
@@ -76,11 +77,11 @@ pub(super) fn gather(processes: &[TimelineProcess]) -> Vec<TimelineLink> {
             meta.dispatched.iter().enumerate().map(|(index, it)| ((it.thread, it.seq), index)).collect();
         let end = |end: &CausalEnd| {
             let time = end.time?;
-            let on_thread =
-                |row: RowOf| LinkEnd { track: process.track_of_thread(end.thread), time, row, target: end.target };
+            let at = |track, row| LinkEnd { process: number, track, time, row, target: end.target };
+            let on_thread = |row: RowOf| at(process.track_of_thread(end.thread), row);
             let placed = |position: Option<&(u32, u32)>| {
                 let &(track, row) = position?;
-                Some(LinkEnd { track: track as usize, time, row: RowOf::Known(row), target: end.target })
+                Some(at(track as usize, RowOf::Known(row)))
             };
             match end.target {
                 Target::Frame(_, seq) | Target::Callback(_, seq) => Some(on_thread(RowOf::Call(end.thread, seq))),
@@ -95,11 +96,24 @@ pub(super) fn gather(processes: &[TimelineProcess]) -> Vec<TimelineLink> {
         };
         let mut all = causal_links(meta);
         all.retain(CausalLink::is_drawn);
-        keep_longest(&mut all);
-        links.extend(all.iter().filter_map(|link| {
-            Some(TimelineLink { kind: link.kind, process: number, from: end(&link.from)?, to: end(&link.to)? })
-        }));
+        keep_longest(&mut all, |link| link);
+        links.extend(
+            all.iter()
+                .filter_map(|link| Some(TimelineLink { kind: link.kind, from: end(&link.from)?, to: end(&link.to)? })),
+        );
     }
+    let mut remote = remote_links(trace);
+    remote.retain(|it| it.link.is_drawn());
+    keep_longest(&mut remote, |it| &it.link);
+    let call = |process: usize, end: &CausalEnd| {
+        let Target::Frame(_, seq) = end.target else { return None };
+        let track = processes[process].track_of_thread(end.thread);
+        Some(LinkEnd { process, track, time: end.time?, row: RowOf::Call(end.thread, seq), target: end.target })
+    };
+    links.extend(remote.iter().filter_map(|RemoteLink { link, from_process, to_process }| {
+        let (from, to) = (call(*from_process, &link.from)?, call(*to_process, &link.to)?);
+        Some(TimelineLink { kind: link.kind, from, to })
+    }));
     links.sort_by_key(|link| link.from.time);
     links
 }

@@ -257,6 +257,43 @@ fn questions_are_answered_with_what_the_session_has() {
     assert_eq!(served.get("/api/span?track=9999&seq=0").status, 400);
 }
 
+/// Each of two processes waits for what the other one has, and is woken by it.
+#[test]
+fn arrows_lead_from_one_process_to_the_other() {
+    let program = crate::program::Program::new("wait_shared.c").flags(&["-pthread"]);
+    let traced = TracedProgram::trace_running(&program, &[], &["mutex"]);
+    let path = traced.path().to_str().unwrap();
+    let waits = |condition: &str| number(&traced, &format!("SELECT count(*) AS n FROM waits WHERE {condition}"));
+    let woken = waits("waker_pid <> pid AND wake_span_id IS NOT NULL AND wake_ns <= end_ns");
+    let held = waits("holder_pid <> pid AND hold_span_id IS NOT NULL AND hold_start_ns <= start_ns");
+    assert!(woken > 0 && held > 0, "{woken} and {held}");
+    let served = Served::new(traced.path());
+    let about = served.get("/api/session").json();
+    let tracks = about["tracks"].as_array().unwrap();
+    let pid_of: BTreeMap<u64, &Value> = tracks.iter().map(|it| (it["id"].as_u64().unwrap(), &it["process"])).collect();
+    let ids: Vec<String> = pid_of.keys().map(u64::to_string).collect();
+    let length = about["length"].as_u64().unwrap() + 1;
+    let arrows = served.get(&format!("/api/arrows?start=0&end={length}&tracks={}", ids.join(","))).json();
+    let between = |kind: &str| {
+        let of = |arrow: &&Value| {
+            arrow[0] == kind && pid_of[&arrow[1].as_u64().unwrap()] != pid_of[&arrow[4].as_u64().unwrap()]
+        };
+        arrows["arrows"].as_array().unwrap().iter().filter(of).collect::<Vec<&Value>>()
+    };
+    assert_eq!((between("wake").len() as u64, between("hold").len() as u64), (woken, held), "{arrows}");
+    // Each end can be asked for, and names the other.
+    let arrow = between("hold")[0];
+    let [from, to] = [7, 8].map(|at| arrow[at].as_str().unwrap());
+    let span = |reference: &str| served.get(&format!("/api/span?ref={reference}")).json()["links"].clone();
+    let names =
+        |list: &Value, other: &str| list.as_array().unwrap().iter().any(|it| it.as_str().unwrap().contains(other));
+    assert!(names(&span(to)["causes"], from) && names(&span(from)["effects"], to), "{} {}", span(to), span(from));
+    let links = format!(
+        "SELECT count(*) AS n FROM links WHERE kind = 'hold' AND from_span_id = '{from}' AND to_span_id = '{to}'"
+    );
+    assert_eq!(number(&traced, &links), 1, "{path}");
+}
+
 /// Sends something to be kept, as the page does.
 fn put(served: &Served, path: &str, token: &str, body: &str) -> crate::served::Reply {
     let (port, length) = (served.port, body.len());
