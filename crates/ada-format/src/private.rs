@@ -5,7 +5,7 @@
 //! never through a link that is there already, and for its owner alone. A mode that is given when a file is made can
 //! only be narrowed by the umask.
 
-use std::fs::{self, DirBuilder, File, Metadata};
+use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,20 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
 /// Makes a folder and those above it, as far as they are not there.
 pub fn create_folders(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Locks a folder for as long as what this gives is open, so that readers know that it is being written: the system unlocks it when
+/// its writer ends, in whichever way. A file system without locks is no reason not to write.
+pub fn lock_folder(path: &Path) -> io::Result<File> {
+    let folder = File::open(path)?;
+    let _ = folder.try_lock();
+    Ok(folder)
+}
+
+/// Whether somebody has locked a folder to write to it.
+pub fn is_locked(path: &Path) -> bool {
+    // Others that ask so at the same time do not find each other.
+    File::open(path).is_ok_and(|folder| matches!(folder.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// Makes a folder in a place where others may have been first, and checks that it is the user's alone.

@@ -63,7 +63,7 @@ pub use replay::{
 };
 pub use ring::{RingEnd, RingEnding, RingLook};
 pub use role::{GcdCall, GoCall, GoPart, IoCall, OnceCall, Role, SpinCall, Submit, SwiftCall, SyncCall};
-pub use session::{ProcessTrace, asks_to_end, content_key, function_traits, replay_options};
+pub use session::{ProcessTrace, asks_to_end, content_key, function_traits, is_fault, replay_options};
 pub use source::{ProcessSource, ThreadInfo};
 pub use thread_index::ThreadIndex;
 

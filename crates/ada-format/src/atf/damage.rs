@@ -164,6 +164,14 @@ pub enum Damage {
 }
 
 impl Damage {
+    /// Whether a file that is being written has it, which is then none.
+    pub(super) const fn is_of_writing(&self) -> bool {
+        matches!(
+            self,
+            Self::Unfinished | Self::FooterMissing { .. } | Self::HeaderCut { .. } | Self::PartialRecord { .. }
+        )
+    }
+
     /// The damage's short name, for machine-readable output.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 
 use ada_event::{EventSeq, FunctionId, ModuleId, ThreadId};
 use ada_span::table::{Column, Columns};
-use ada_span::{Reason, ThreadIndex};
+use ada_span::{Reason, ThreadIndex, asks_to_end, is_fault};
 use serde_json::json;
 
 use super::{About, Finding};
@@ -63,8 +63,12 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     if let Some(signal) = signal.filter(|_| found.is_empty()) {
         let title = format!("the process was killed by {}", signal_name(signal));
         let rationale = "Where the signal hit is not recorded. What was open at the end shows what each thread did.";
-        // Whoever ends a program from outside often does so because it hangs, which other findings say better.
-        let (kind, score) = if ada_span::asks_to_end(signal) { ("terminated", 10.0) } else { ("crash", 40.0) };
+        // Whoever ends a program from outside often does so because it hangs, which other findings say better. SIGKILL comes from there, too.
+        let (kind, score) = match signal {
+            signal if is_fault(signal) => ("crash", 100.0),
+            signal if asks_to_end(signal) => ("terminated", 10.0),
+            _ => ("terminated", 40.0),
+        };
         let mut finding = about.finding(kind, score, title, rationale);
         let threads = meta.threads.iter().max_by_key(|it| it.facts.last_time);
         if let Some(thread) = threads {

@@ -1,8 +1,8 @@
 //! Recursion, and tiny functions that are called all the time.
 
 use ada_event::EventSeq;
-use ada_span::ThreadIndex;
 use ada_span::table::FunctionIndex;
+use ada_span::{AnomalyKind, ThreadIndex};
 use serde_json::json;
 
 use super::survey::Survey;
@@ -31,16 +31,21 @@ fn recursion(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
         .map(|(&(count, at), index)| (index, count, at))
         .collect();
     deep.sort_by_key(|(index, count, _)| (std::cmp::Reverse(*count), *index));
+    let anomalies = &about.process.tables.meta().anomalies;
+    let is_cut =
+        |thread: ThreadIndex| anomalies.iter().any(|it| it.thread == thread && it.kind == AnomalyKind::TooDeep as u32);
     let finding = |(index, count, (thread, seq)): (FunctionIndex, u32, (ThreadIndex, EventSeq))| {
         let name = about.name(index);
-        let title = format!("{name} calls itself {count} levels deep");
+        // Calls that were too deep to follow are no levels that are known.
+        let least = if is_cut(thread) { "at least " } else { "" };
+        let title = format!("{name} calls itself {least}{count} levels deep");
         let rationale =
             "Directly, or through others. A stack of 8 MB ends at some 100 000 levels, and earlier with large frames.";
         let score = 10.0 + f64::from(count).log10() * 8.0;
         let mut finding = about.finding("recursion", score, title, rationale);
         finding.function = Some(name);
         finding.evidence = vec![about.frame(thread, seq)];
-        finding.facts = json!({ "levels": count });
+        finding.facts = json!({ "levels": count, "at_least": is_cut(thread) });
         finding
     };
     deep.into_iter().take(3).map(finding).collect()

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use ada_event::{EventSeq, FunctionId, ThreadId};
+use ada_event::{EventSeq, FunctionId, ThreadId, TraceNanos};
 use ada_format::private::{Replacement, create_file};
 
 use lives::LifeFinder;
@@ -165,11 +165,18 @@ fn remove_starts(meta: &mut Meta) {
     });
 }
 
-/// Threads that were in calls when their process was attached to were there from the first event on.
+/// Threads that were in calls when their process was attached to were there from the first event on. So may those have been of which no
+/// event can be read.
 fn note_attached(source: &dyn ProcessSource, meta: &mut Meta) {
-    let seen = meta.threads.iter().filter(|thread| thread.facts.events > 0);
-    let earliest = seen.map(|thread| thread.facts.first_time).min().unwrap_or_default();
+    let seen = meta.threads.iter().map(|thread| thread.facts.first_time).filter(|time| *time > TraceNanos(0));
+    let earliest = seen.min();
     for (index, thread) in ThreadIndex::all(meta.threads.len()).zip(&mut meta.threads) {
+        let facts = &mut thread.facts;
+        let earliest = earliest.unwrap_or(facts.end_time);
+        if facts.events > 0 && facts.first_time == TraceNanos(0) {
+            (facts.first_time, facts.start_time) = (earliest, earliest);
+            facts.last_time = facts.last_time.max(earliest);
+        }
         if !source.open_calls(index).is_empty() {
             thread.facts.start_time = earliest;
         }

@@ -10,4 +10,4 @@ mod runtime_names;
 pub use content_key::content_key;
 pub use function_lists::function_traits;
 pub use process_trace::ProcessTrace;
-pub use replay_options::{asks_to_end, replay_options};
+pub use replay_options::{asks_to_end, is_fault, replay_options};

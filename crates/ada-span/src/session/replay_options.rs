@@ -12,6 +12,11 @@ pub fn asks_to_end(signal: i32) -> bool {
     matches!(signal, 1 | 2 | 15)
 }
 
+/// Whether a signal is one that processors and programs raise themselves, as for a fault or an abort.
+pub fn is_fault(signal: i32) -> bool {
+    matches!(signal, 4..=8 | 11 | 31)
+}
+
 /// How the process ended, and what was lost.
 pub fn replay_options(process: &Process, traits: &FunctionTraits, timeout_ns: u64) -> ReplayOptions {
     let manifest = process.manifest.as_ref();

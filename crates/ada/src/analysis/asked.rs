@@ -27,10 +27,10 @@ pub(crate) fn open_trace(named: &[PathBuf], args: &AskArgs) -> anyhow::Result<(T
     let mut outcome = Outcome::Clean;
     for path in &paths {
         let session = open_session(path)?;
-        if show_findings(&session) == Outcome::Findings {
+        let tables = tables_of(&session, args.timeout)?;
+        if show_findings(&session, tables.iter()) == Outcome::Findings {
             outcome = Outcome::Findings;
         }
-        let tables = tables_of(&session, args.timeout)?;
         sessions.push((session, tables));
     }
     Ok((Trace::new(sessions), outcome))

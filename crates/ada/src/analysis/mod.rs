@@ -27,7 +27,7 @@ pub(crate) use list_page::list_page;
 pub(crate) use listing::{ListFormat, Listing, Out, csv, csv_row, csv_titles};
 pub(crate) use newest::{find as find_session, sessions_in};
 pub(crate) use opened::{OpenedSession, SessionArgs, again_if_damaged, with_tables, without_damaged_tables};
-pub(crate) use session_tables::show_findings;
+pub(crate) use session_tables::tell_if_live;
 pub(crate) use short_name::{SHORTEST_CALL, brief_name, short_name};
 pub(crate) use source_files::{put_source, source_text};
 pub(crate) use terminal::{Ink, bar};

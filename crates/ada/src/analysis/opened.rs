@@ -8,7 +8,7 @@ use ada_event::{EventSeq, FunctionId, RuntimeAddr};
 use ada_format::atf::{Payload, Session};
 use ada_image::SourcePlace;
 use ada_query::{QueryError, Span, SpanKind, Trace, TraceProcess};
-use ada_span::{AnomalyKind, SpanError, ThreadIndex};
+use ada_span::{SpanError, ThreadIndex};
 use anyhow::Context as _;
 use serde_json::Value;
 
@@ -56,6 +56,11 @@ impl OpenedSession {
             .with_context(|| format!("cannot search {}", debug_dir.unwrap_or(path).display()))?;
         let tables = tables_of(&session, args.timeout)?;
         Ok(Self { trace: Arc::new(Trace::new(vec![(session, tables)])), sources })
+    }
+
+    /// Prints what is wrong with the session on stderr.
+    pub(crate) fn show_findings(&self) -> Outcome {
+        show_findings(self.session(), self.processes().iter().map(|process| &process.tables))
     }
 
     pub(crate) fn trace(&self) -> &Arc<Trace> {
@@ -181,10 +186,7 @@ pub(crate) fn with_tables(
 ) -> anyhow::Result<Outcome> {
     let path = newest::find(args.session.as_deref())?;
     let opened = OpenedSession::open(&path, args)?;
-    let outcome = match (show_findings(opened.session()), show_unreadable(&opened)) {
-        (Outcome::Clean, Outcome::Clean) => Outcome::Clean,
-        _ => Outcome::Findings,
-    };
+    let outcome = opened.show_findings();
     match command(&opened, out) {
         Err(error) if is_damage(&error) => {
             for process in opened.processes() {
@@ -198,19 +200,6 @@ pub(crate) fn with_tables(
         result => result?,
     }
     Ok(outcome)
-}
-
-/// Prints that events could not be read when the tables were made, which tables that are kept know too.
-fn show_unreadable(opened: &OpenedSession) -> Outcome {
-    let anomalies = opened.processes().iter().flat_map(|process| &process.tables.meta().anomalies);
-    let unreadable = anomalies.filter(|it| it.kind == AnomalyKind::Unreadable as u32);
-    let parts: u64 = unreadable.map(|it| it.count).sum();
-    if parts == 0 {
-        return Outcome::Clean;
-    }
-    let parts = if parts == 1 { "a part".to_owned() } else { format!("{parts} parts") };
-    say(format_args!("ada: {parts} of the events cannot be read; `ada atf verify` says where\n"));
-    Outcome::Findings
 }
 
 fn is_damage(error: &anyhow::Error) -> bool {

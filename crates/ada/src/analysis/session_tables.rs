@@ -1,10 +1,11 @@
 //! The derived tables of a session, which are made or made anew where need be.
 
+use std::io;
 use std::path::Path;
 
 use ada_format::atf::{Problem, Process, Session};
 use ada_span::table::{Cached, DerivedFolder, Tables};
-use ada_span::{ProcessTrace, SpanError, analyze, content_key, function_traits, replay_options};
+use ada_span::{AnomalyKind, ProcessTrace, SpanError, analyze, content_key, function_traits, replay_options};
 use anyhow::bail;
 
 use super::progress::Progress;
@@ -24,16 +25,32 @@ pub(super) fn open_session(path: &Path) -> anyhow::Result<Session> {
     Ok(session)
 }
 
-/// Prints what is wrong with a session on stderr.
-pub(crate) fn show_findings(session: &Session) -> Outcome {
+/// Prints what is wrong with a session on stderr, and that events could not be read when its tables were made, which tables that are kept
+/// know too.
+pub(super) fn show_findings<'a>(session: &Session, tables: impl Iterator<Item = &'a Tables>) -> Outcome {
     let findings = session.findings();
+    tell_if_live(session);
     for finding in findings.iter().take(FINDINGS_SHOWN) {
         say(format_args!("ada: {finding}\n"));
     }
     if findings.len() > FINDINGS_SHOWN {
         say(format_args!("ada: {} more findings; `ada atf verify` lists them\n", findings.len() - FINDINGS_SHOWN));
     }
-    if findings.is_empty() { Outcome::Clean } else { Outcome::Findings }
+    let anomalies = tables.flat_map(|tables| &tables.meta().anomalies);
+    let unreadable = anomalies.filter(|it| it.kind == AnomalyKind::Unreadable as u32);
+    let parts: u64 = unreadable.map(|it| it.count).sum();
+    if parts > 0 {
+        let parts = if parts == 1 { "a part".to_owned() } else { format!("{parts} parts") };
+        say(format_args!("ada: {parts} of the events cannot be read; `ada atf verify` says where\n"));
+    }
+    if findings.is_empty() && parts == 0 { Outcome::Clean } else { Outcome::Findings }
+}
+
+/// Says that there will be more of a session, if there will.
+pub(crate) fn tell_if_live(session: &Session) {
+    if session.is_live() {
+        say(format_args!("ada: {} is still being recorded; this is what there is so far\n", session.path().display()));
+    }
 }
 
 /// The tables of a session's processes, in their order.
@@ -93,19 +110,25 @@ fn find_or_make(
         }
         Cached::Missing | Cached::Stale => (),
     }
-    match own.begin() {
-        Ok(unfinished) => build(process, beside, timeout_ns, progress, &own, &unfinished),
-        Err(error) => {
-            // A session on a medium that cannot be written, or of another user.
-            let elsewhere = own.elsewhere()?;
-            if let Cached::Good(tables) = elsewhere.find() {
-                return Ok(*tables);
-            }
-            let unfinished = elsewhere.begin()?;
-            kept_elsewhere.add(error, &elsewhere);
-            build(process, beside, timeout_ns, progress, &elsewhere, &unfinished)
-        }
+    let is_full = |error: &SpanError| {
+        matches!(error, SpanError::Io { source, .. }
+            if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+    };
+    let error = match own.begin() {
+        Ok(unfinished) => match build(process, beside, timeout_ns, progress, &own, &unfinished) {
+            Err(error) if is_full(&error) => error,
+            made => return made,
+        },
+        // A session on a medium that cannot be written, or of another user.
+        Err(error) => error,
+    };
+    let elsewhere = own.elsewhere()?;
+    if let Cached::Good(tables) = elsewhere.find() {
+        return Ok(*tables);
     }
+    let unfinished = elsewhere.begin()?;
+    kept_elsewhere.add(error, &elsewhere);
+    build(process, beside, timeout_ns, progress, &elsewhere, &unfinished)
 }
 
 fn build(

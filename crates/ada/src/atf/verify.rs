@@ -8,7 +8,7 @@ use ada_format::atf::{Finding, Session, ThreadTrace};
 use serde::Serialize;
 
 use super::report::{self, FindingJson};
-use crate::analysis::find_session;
+use crate::analysis::{find_session, tell_if_live};
 use crate::exit::{Blame, Outcome, say};
 use crate::format::Format;
 
@@ -41,6 +41,7 @@ struct Report<'a> {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let session = Session::open(&find_session(args.session.as_deref())?)?;
+    tell_if_live(&session);
     let mut progress = Progress::new(session.threads().map(ThreadTrace::byte_count).sum());
     let found = session.verify(|bytes| progress.advance(bytes));
     progress.clear();

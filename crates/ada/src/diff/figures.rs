@@ -14,6 +14,7 @@ use ada_span::wait::{WaitKind, WaitSpan};
 use serde_json::Value;
 
 use crate::analysis::{LensArgs, OpenedSession, SessionArgs, TraceProcess};
+use crate::exit::Outcome;
 use crate::tree;
 
 /// A call that takes longer than this many times its function's median is not what the function usually does: the machine
@@ -57,6 +58,8 @@ pub(super) struct PathFigures {
 /// One run.
 pub(super) struct Run {
     pub(super) opened: OpenedSession,
+    /// Whether something is wrong with its files.
+    pub(super) outcome: Outcome,
     /// By process and index: which functions are shown.
     pub(super) shown: Vec<Vec<bool>>,
     pub(super) functions: BTreeMap<String, Figures>,
@@ -72,6 +75,7 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn read(path: &Path, timeout: u64, lens_args: &LensArgs) -> anyhow::Result<Self> {
         let opened = OpenedSession::open(path, &SessionArgs { session: None, timeout, debug_dir: None })?;
+        let outcome = opened.show_findings();
         let lens = lens_args.lens(true);
         let shown = lens_args.shown(&opened, &lens)?;
         let mut functions: BTreeMap<String, Figures> = BTreeMap::new();
@@ -143,7 +147,7 @@ impl Run {
             it.usual_ns = it.usual_ns.min(it.ns.saturating_sub(it.waited_ns));
         }
         let paths = paths(&opened, lens_args)?;
-        Ok(Self { opened, shown, functions, callers, paths, held, all_ns })
+        Ok(Self { opened, outcome, shown, functions, callers, paths, held, all_ns })
     }
 }
 

@@ -122,7 +122,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     }
     out.finish()?;
-    Ok(Outcome::Clean)
+    // What cannot be read of a run makes a difference too.
+    let are_whole = a.iter().chain(&b).all(|run| run.outcome == Outcome::Clean);
+    Ok(if are_whole { Outcome::Clean } else { Outcome::Findings })
 }
 
 /// All paths, those with the largest difference first.

@@ -25,8 +25,7 @@ use super::Args;
 use super::collector::Collector;
 use crate::analysis::{
     CallValues, CausalEnd, CausalLink, FrameSpan, NamedValue, OpenedSession, RemoteLink, SessionArgs, Span, SpanKind,
-    Target, TraceProcess, Wanted, causal_links, counted, find_session, remote_links, show_findings, thousands,
-    thread_title,
+    Target, TraceProcess, Wanted, causal_links, counted, find_session, remote_links, thousands, thread_title,
 };
 use crate::destination::Destination;
 use crate::exit::{Blame, Outcome, say};
@@ -44,7 +43,7 @@ pub(super) fn run(
     let path = find_session(session)?;
     let session = SessionArgs { session: Some(path.clone()), timeout: args.ask.timeout, debug_dir: None };
     let opened = OpenedSession::open(&path, &session)?;
-    let outcome = show_findings(opened.session());
+    let outcome = opened.show_findings();
     let filter = args.filter.prepare(&opened, false)?.with_frames_behind();
     let write = |out: Box<dyn io::Write>, spools: &dyn Fn() -> io::Result<File>| {
         let mut exporter = Exporter {

@@ -6,7 +6,7 @@ use ada_format::atf::Session;
 use ada_query::{Cancel, Engine};
 use anyhow::{Context, anyhow, bail};
 
-use crate::analysis::{OpenedSession, SessionArgs, show_findings};
+use crate::analysis::{OpenedSession, SessionArgs};
 
 /// A session that was opened.
 pub(super) struct Asked {
@@ -97,7 +97,7 @@ impl Library {
     fn open_one(&self, name: &str, path: &Path) -> anyhow::Result<Asked> {
         let args = SessionArgs { session: Some(path.to_owned()), timeout: self.timeout, debug_dir: None };
         let opened = OpenedSession::open(path, &args)?;
-        show_findings(opened.session());
+        opened.show_findings();
         let engine = Engine::new(opened.trace().clone(), self.cancel.clone())?;
         Ok(Asked { name: name.to_owned(), opened, engine })
     }

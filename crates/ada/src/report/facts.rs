@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use ada_query::signal_name;
-use ada_span::Outcome;
+use ada_span::{AnomalyKind, Outcome};
 use serde_json::json;
 
 use super::item::Item;
@@ -68,11 +68,15 @@ pub(super) fn gather(opened: &OpenedSession, order: &[usize]) -> Vec<Item> {
         json!({ "events": events, "spans": spans }),
     ));
     let deepest = threads().map(|thread| thread.facts.deepest).max().unwrap_or(0);
+    let anomalies = opened.processes().iter().flat_map(|process| &process.tables.meta().anomalies);
+    // What was too deep to follow is deeper.
+    let is_cut = anomalies.into_iter().any(|it| it.kind == AnomalyKind::TooDeep as u32);
+    let least = if is_cut { "at least " } else { "" };
     let count = opened.processes().iter().map(|process| process.lives().len()).sum::<usize>();
     items.push(Item::fact(
         "threads",
-        format!("{count}; the deepest stack has {} frames", thousands(deepest.into())),
-        json!({ "count": count, "deepest": deepest }),
+        format!("{count}; the deepest stack has {least}{} frames", thousands(deepest.into())),
+        json!({ "count": count, "deepest": deepest, "is_deepest_known": least.is_empty() }),
     ));
     if found > 0 {
         let share = hooked as f64 / found as f64 * 100.0;

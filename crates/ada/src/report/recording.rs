@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ada_event::{EventSeq, FunctionId, ModuleId, RuntimeAddr, ThreadId};
 use ada_query::signal_name;
 use ada_span::table::ThreadEntry;
-use ada_span::{Outcome, Reason};
+use ada_span::{Outcome, Reason, is_fault};
 use serde_json::json;
 
 use super::item::Item;
@@ -92,20 +92,18 @@ fn crashes(opened: &OpenedSession) -> Vec<Item> {
     items
 }
 
-/// A crash at which no handler could run, as on a stack that has overflowed: the thread with the most calls open.
+/// A crash at which no handler could run, as on a stack that has overflowed: the thread that was heard of last.
 fn unseen_crash(opened: &OpenedSession, process: &TraceProcess) -> Option<Item> {
     let manifest = opened.recorded(process).manifest.as_ref()?;
-    /// Those that processors and programs raise themselves; SIGKILL comes from elsewhere.
-    const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
-    let signal = manifest.exit.as_ref()?.signal.filter(|it| FAULTS.contains(it) && manifest.crashes.is_empty())?;
+    let signal = manifest.exit.as_ref()?.signal.filter(|it| is_fault(*it) && manifest.crashes.is_empty())?;
     let open = |thread: &ThreadEntry| -> u64 {
         let is_open = |byte: u8| Outcome::from_byte(byte).is_some_and(|it| it.reason == Reason::Crash);
         thread.outcomes.iter().filter(|(byte, _)| is_open(*byte)).map(|(_, count)| count).sum()
     };
-    let thread = process.tables.meta().threads.iter().max_by_key(|thread| open(thread))?;
+    let thread = process.tables.meta().threads.iter().max_by_key(|thread| (thread.facts.last_time, open(thread)))?;
     let reference = process.refer(Target::Thread(thread.id, EventSeq(0)));
     let words = format!(
-        "{}; where it hit is not recorded: {reference} had most calls open, {}; ada spans --all --thread {} --reason crash",
+        "{}; where it hit is not recorded: {reference} made the last call that is, and had {} calls open; ada spans --all --thread {} --reason crash",
         signal_name(signal),
         thousands(open(thread)),
         thread.id

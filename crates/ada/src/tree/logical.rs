@@ -62,7 +62,7 @@ fn short(line: &Line, fields: &[&str]) -> Value {
     shown
 }
 
-/// Each span behind its parent, in the order of their starts. What no logical span made is at the top.
+/// Each span behind its parent, in the order of their starts. What no logical span made is below the thread that it ran on, or at the top.
 fn hierarchy(opened: &OpenedSession, depth: usize) -> Vec<Line> {
     let spans = (0..opened.processes().len()).flat_map(|process| Span::logical(opened, process));
     let mut records: Vec<Value> = spans.map(|span| span.record(opened)).collect();
@@ -70,11 +70,27 @@ fn hierarchy(opened: &OpenedSession, depth: usize) -> Vec<Line> {
     let text = |record: &Value, name: &str| record[name].as_str().unwrap_or_default().to_owned();
     let indexes: HashMap<String, usize> =
         records.iter().enumerate().map(|(index, record)| (text(record, "span_id"), index)).collect();
+    let number = |record: &Value, name: &str| record[name].as_u64().unwrap_or(0);
+    let of_thread = |record: &Value| (number(record, "pid"), number(record, "thread_id"));
+    let mut threads: HashMap<(u64, u64), Vec<usize>> = HashMap::new();
+    for (index, record) in records.iter().enumerate().filter(|(_, record)| record["runtime"] == "pthread") {
+        threads.entry(of_thread(record)).or_default().push(index);
+    }
+    let thread_of = |record: &Value| {
+        let lives = threads.get(&of_thread(record)).filter(|_| record["runtime"] == "callback")?;
+        // An id may be used again.
+        let start = number(record, "start_ns");
+        lives.iter().copied().rfind(|life| {
+            let from = number(&records[*life], "start_ns");
+            (from..=from.saturating_add(number(&records[*life], "duration_ns"))).contains(&start)
+        })
+    };
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); records.len()];
     let mut stack = Vec::new();
     for (index, record) in records.iter().enumerate() {
-        match indexes.get(&text(record, "parent_span_id")) {
-            Some(&parent) if parent != index => below[parent].push(index),
+        let parent = indexes.get(&text(record, "parent_span_id")).copied();
+        match parent.or_else(|| thread_of(record)) {
+            Some(parent) if parent != index => below[parent].push(index),
             _ => stack.push((index, 0)),
         }
     }

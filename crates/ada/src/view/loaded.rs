@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::about;
 use super::question::OwnedSession;
 use super::timeline::Timeline;
-use crate::analysis::{OpenedSession, SessionArgs, show_findings, thousands};
+use crate::analysis::{OpenedSession, SessionArgs, thousands};
 use crate::exit::{Blame, say};
 use crate::session_thread::SessionThread;
 
@@ -33,7 +33,7 @@ impl Loaded {
         let (thread, (timeline, about)) = SessionThread::start(move || {
             let opened = OpenedSession::open(&path, &args)?;
             if !is_live {
-                show_findings(opened.session());
+                opened.show_findings();
             }
             let timeline = Timeline::new(&opened, &Progress::new(is_live).hears());
             let timeline = Arc::new(timeline.output_failed(|| format!("cannot sum up {}", path.display()))?);

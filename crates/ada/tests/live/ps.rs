@@ -85,3 +85,25 @@ fn a_folder_that_others_may_enter_is_refused() {
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("XDG_RUNTIME_DIR"), "{}", text(&output.stderr));
 }
+
+#[test]
+fn what_is_still_being_recorded_is_no_damage() {
+    let mut running = Running::start(&["--quiet"]);
+    running.have_done("tick 1000 2");
+    let session = running.status()["session"].as_str().unwrap().to_owned();
+    let commands = [
+        &["threads", &session][..],
+        &["report", &session],
+        &["query", &session, "SELECT count(*) FROM spans"],
+        &["atf", "verify", &session],
+    ];
+    for words in commands {
+        let output = run::ada(words.iter().copied());
+        let said = text(&output.stderr);
+        let expected = format!("ada: {session} is still being recorded; this is what there is so far\n");
+        assert_eq!((output.status.code(), said), (Some(0), &*expected), "{words:?}");
+    }
+    let ended = running.end();
+    let output = run::ada(["atf", "verify", ended.session.to_str().unwrap()]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+}

@@ -121,12 +121,50 @@ fn a_damaged_block_is_reported() {
         assert_eq!(code, Some(1), "{command}: {said}");
         assert!(said.contains("a part of the events cannot be read; `ada atf verify` says where"), "{command}: {said}");
     }
+    // Those that compare, ask or export, too.
+    let path = traced.path().to_str().unwrap();
+    let exported = traced.path().join("exported");
+    let others = [
+        &["query", path, "SELECT count(*) FROM spans"][..],
+        &["ask", "findings", path],
+        &["diff", path, path],
+        &["export", path, "--to", "chrome", "--output", exported.to_str().unwrap()],
+    ];
+    for words in others {
+        let output = run::ada(words.iter().copied());
+        let (said, code) = (run::text(&output.stderr), output.status.code());
+        assert!(code == Some(1) && said.contains("a part of the events cannot be read"), "{words:?}, {code:?}: {said}");
+    }
     let report = traced.ada("report", &["--format", "json"]);
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();
     let anomalies = report["anomalies"].as_array().unwrap();
     let unreadable = anomalies.iter().find(|it| it["kind"] == "unreadable_events").expect("it is traced of");
     assert_eq!(unreadable["count"], 1);
     assert!(run::text(&traced.ada("report", &[]).stdout).contains("1 part of the events cannot be read"));
+}
+
+/// A thread of which no event can be read has not lived since the machine was started.
+#[test]
+fn what_cannot_be_read_makes_no_life_longer() {
+    let traced = TracedProgram::trace_running(&Program::new("threads.c").flags(&["-pthread"]), &[], &["3"]);
+    let of_threads = || {
+        let output = traced.ada("threads", &["--format", "json"]);
+        let threads: Value = serde_json::from_slice(&output.stdout).unwrap();
+        threads["threads"].as_array().unwrap().clone()
+    };
+    let before = of_threads();
+    let main = traced.derived().with_file_name(format!("thread_{}", before[0]["thread_id"])).join("index.atp");
+    let mut bytes = fs::read(&main).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    fs::write(&main, bytes).unwrap();
+    let after = of_threads();
+    assert_eq!(after.len(), before.len());
+    let first = before.iter().map(|it| number(&it["start_ns"])).min().unwrap();
+    for thread in &after {
+        let (start, end) = (number(&thread["start_ns"]), number(&thread["end_ns"]));
+        assert!(first <= start && start <= end, "{first}: {thread:#}");
+    }
 }
 
 /// How many functions are hooked is one number, whoever says it.
@@ -301,6 +339,11 @@ fn recursion_that_is_too_deep_to_follow_is_said_to_be() {
     let oddities = report["anomalies"].as_array().unwrap();
     let too_deep = oddities.iter().find(|it| it["kind"] == "too_deep").unwrap_or_else(|| panic!("{oddities:#?}"));
     assert_eq!(number(&too_deep["count"]), without_end as u64);
+    // How deep it is nobody knows, and nobody says.
+    assert_eq!(report["run"]["threads"]["is_deepest_known"], false);
+    let text = traced.ada("report", &["--wide"]);
+    let text = run::text(&text.stdout);
+    assert!(text.contains("the deepest stack has at least ") && text.contains("calls itself at least "), "{text}");
 }
 
 /// A library that is loaded three times at once, each copy in a world of its own.

@@ -37,6 +37,28 @@ fn checked(traced: &TracedProgram, format: &str, options: &[&str]) -> Value {
     serde_json::from_str(&printed).unwrap()
 }
 
+/// What ran on a thread that was made stands below it.
+#[test]
+fn callbacks_stand_below_their_thread() {
+    let traced = pool();
+    let output = traced.ada("tree", &["--logical", "--limit", "1000", "--format", "json"]);
+    let tree: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut last_thread = None;
+    let mut squares = 0;
+    for node in tree["nodes"].as_array().unwrap() {
+        let thread = node["span_id"].as_str().unwrap().split(':').nth(1).unwrap().to_owned();
+        match node["runtime"].as_str() {
+            Some("pthread") => last_thread = Some(thread),
+            _ if node["name"] == "square" => {
+                assert_eq!((node["level"].as_u64(), &last_thread), (Some(1), &Some(thread)), "{node:#}");
+                squares += 1;
+            }
+            _ => (),
+        }
+    }
+    assert_eq!(squares, 100);
+}
+
 pub(crate) fn count(traced: &TracedProgram, condition: &str) -> u64 {
     let sql = format!("SELECT count(*) AS n FROM spans WHERE {condition}");
     number(traced, &sql)

@@ -13,7 +13,7 @@ use super::name::session_name;
 use super::{SyncPolicy, ThreadWriter};
 use crate::atf::bundle::BUNDLE_FILE;
 use crate::atf::{Manifest, Platform, Session, Store, ThreadEntry, ThreadTrace, WriteError};
-use crate::private::{Replacement, create_folder};
+use crate::private::{Replacement, create_folder, lock_folder};
 
 /// Writes the trace of one process. Threads are written by their own [`ThreadWriter`]s, which may live on other
 /// threads than this.
@@ -28,6 +28,8 @@ pub struct SessionWriter {
     saw_events: bool,
     /// Made with the first small thread.
     bundle: Option<BundleWriter>,
+    /// The process's folder, locked for as long as it is written.
+    _lock: File,
 }
 
 impl SessionWriter {
@@ -63,9 +65,10 @@ impl SessionWriter {
     pub fn join(session: PathBuf, pid: ProcessId, platform: Platform, sync: SyncPolicy) -> Result<Self, WriteError> {
         let process = session.join(format!("pid_{pid}"));
         create_folder(&process).map_err(in_file(&process))?;
+        let lock = lock_folder(&process).map_err(in_file(&process))?;
         let manifest = Manifest::begun(platform, pid);
         let (store, is_saved, saw_events) = (Store::Raw, false, false);
-        Ok(Self { session, process, platform, sync, store, manifest, is_saved, saw_events, bundle: None })
+        Ok(Self { session, process, platform, sync, store, manifest, is_saved, saw_events, bundle: None, _lock: lock })
     }
 
     /// The session's folder.

@@ -14,7 +14,7 @@ use super::{Finding, Problem, Process, SessionError, ThreadTrace};
 use crate::atf::bundle::{BUNDLE_FILE, BundleReader};
 use crate::atf::map::Mapping;
 use crate::atf::{AtfError, Damage, Manifest, Store};
-use crate::private::open_regular;
+use crate::private::{is_locked, open_regular};
 
 /// A manifest has some hundred bytes for each thread, of which there may be millions; one that is larger than this is
 /// something else.
@@ -46,6 +46,8 @@ pub(super) fn open_process(
     caches: &Caches,
     findings: &mut Vec<Finding>,
 ) -> Result<Process, SessionError> {
+    // Before anything is read: what is finished meanwhile is no less whole.
+    let (is_live, first_finding) = (is_locked(&path), findings.len());
     let folders =
         numbered_folders(&path, "thread_").map_err(|source| SessionError::Io { path: path.clone(), source })?;
     let folders: BTreeMap<ThreadId, PathBuf> =
@@ -69,7 +71,14 @@ pub(super) fn open_process(
         compare(&path, manifest, &folders, &bundled, findings);
     }
     let pid = pid.or(manifest.as_ref().and_then(|manifest| manifest.pid));
-    Ok(Process { path, pid, manifest, threads, bundle, lists: Arc::clone(&caches.lists) })
+    if is_live {
+        let mut at = 0;
+        findings.retain(|it| {
+            at += 1;
+            at <= first_finding || !matches!(&it.problem, Problem::Damage(damage) if damage.is_of_writing())
+        });
+    }
+    Ok(Process { path, pid, manifest, threads, is_live, bundle, lists: Arc::clone(&caches.lists) })
 }
 
 /// Opens the threads of a bundle, and notes of each whether it has detail.

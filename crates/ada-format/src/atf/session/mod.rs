@@ -47,6 +47,8 @@ pub struct Process {
     pub manifest: Option<Manifest>,
     /// Its threads that could be read, by id.
     pub threads: Vec<ThreadTrace>,
+    /// Whether it is still being recorded: there is more every moment.
+    pub is_live: bool,
     /// The file that small threads share.
     bundle: Option<Arc<Path>>,
     lists: Arc<FunctionLists>,
@@ -105,6 +107,11 @@ impl Session {
     /// All threads, by process and then by id: the lanes of [`Self::merge`].
     pub fn threads(&self) -> impl Iterator<Item = &ThreadTrace> + Clone {
         self.processes.iter().flat_map(|process| &process.threads)
+    }
+
+    /// Whether it is still being recorded.
+    pub fn is_live(&self) -> bool {
+        self.processes.iter().any(|process| process.is_live)
     }
 
     /// What was wrong when the session was opened. Nothing of the events was read for that.
