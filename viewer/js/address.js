@@ -1,5 +1,6 @@
 // The address holds the view, so that a colleague can be sent to it, whose window may have another size.
 
+import { about } from "./about.js";
 import { folding, setFolding, scrollToTrack, topTrack } from "./layout.js";
 import { choices } from "./tracks.js";
 import { look, view } from "./view.js";
@@ -8,6 +9,7 @@ export function toFragment() {
   const parts = new URLSearchParams();
   parts.set("start", String(Math.round(view.start)));
   parts.set("end", String(Math.round(view.end)));
+  if (about.lens) parts.set("lens", view.lens ? "1" : "0");
   const top = topTrack();
   if (top) parts.set("top", `${top.track}:${Math.round(top.pixels)}`);
   for (const [name, tracks] of Object.entries(folding())) if (tracks.length > 0) parts.set(name, tracks.join(","));
@@ -34,6 +36,7 @@ export function fromFragment(fragment) {
   return {
     start,
     end,
+    lens: parts.has("lens") ? parts.get("lens") === "1" : null,
     top: top ? { track: Number(top[1]), pixels: Number(top[2]) } : null,
     folding: { folded: numbers("folded"), unfolded: numbers("unfolded"), whole: numbers("whole") },
     tracks: {

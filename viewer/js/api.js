@@ -1,9 +1,15 @@
 // Questions to the server. The token came with the page's own address.
 
-const token = new URLSearchParams(location.search).get("token") ?? "";
+import { view } from "./view.js";
+
+const address = new URLSearchParams(location.search);
+const token = address.get("token") ?? "";
+/** Which of two sessions this is, where there are two. */
+const side = address.get("side");
 
 async function ask(path, parameters, signal, more = {}) {
-  const query = new URLSearchParams(parameters).toString();
+  const all = { ...parameters, ...(view.lens ? { lens: 1 } : {}), ...(side ? { side } : {}) };
+  const query = new URLSearchParams(all).toString();
   const response = await fetch(`/api/${path}?${query}`, { headers: { "X-Ada-Token": token }, signal, ...more });
   if (!response.ok) throw new Error((await response.text()).trim() || `the server said ${response.status}`);
   return response;

@@ -11,7 +11,7 @@ const KEYS = [
   ["↑ ↓ PgUp PgDn", "scroll the tracks"], ["0", "the whole run"], ["F", "zoom to the chosen span or the selected time"],
   ["M", "select the time of the chosen span, on its thread"], ["P", "go to the caller"], ["G", "flame graph of the selection, or of what is seen"],
   ["I", "all calls of the chosen span's function"], [", .", "the call before and after, in the same row"], ["[ ]", "where an arrow comes from, and leads to"],
-  ["/ Ctrl+F", "search"], ["Enter N B", "next result; next and previous"], ["E", "write a note"], ["Ctrl+A", "select the whole run"], ["Q", "open or close the panel"], ["C", "copy an address that leads here"], ["T", "light or dark"],
+  ["/ Ctrl+F", "search"], ["Enter N B", "next result; next and previous"], ["E", "write a note"], ["Ctrl+A", "select the whole run"], ["L", "the program's own functions, or all"], ["Q", "open or close the panel"], ["C", "copy an address that leads here"], ["T", "light or dark"],
   ["Esc", "forget selection, then span"], ["?", "this"],
 ];
 

@@ -18,7 +18,7 @@ export function listenToKeys(canvas, actions) {
     0: actions.whole, home: actions.whole, f: actions.fit, m: actions.markChosen, g: actions.flame,
     p: actions.parent, n: () => actions.result(1), b: () => actions.result(-1),
     ",": () => actions.beside(-1), ".": () => actions.beside(1), "[": () => actions.linked(false), "]": () => actions.linked(true),
-    i: actions.functionOfChosen, e: actions.note, q: actions.panel,
+    i: actions.functionOfChosen, e: actions.note, q: actions.panel, l: actions.lens,
     c: actions.copyLink, t: actions.theme, "?": actions.help, "/": actions.search, escape: actions.escape,
   };
   const withControl = { f: actions.search, a: actions.selectAll };

@@ -17,10 +17,11 @@ import { shapeAt } from "./hit.js";
 import { arrowEnd, listen } from "./input.js";
 import { listenToKeys } from "./keys.js";
 import { arrange, lineOf, lineTop, place, reveal, rowTop, shownLines, sizes, timeAt, x } from "./layout.js";
+import { learnLens, lookThrough } from "./lens.js";
 import { watch } from "./live.js";
 import { drawMinimap, fetchMinimap, listenToMinimap } from "./minimap.js";
 import { found } from "./marks.js";
-import { fetchNames, forgetNames, name } from "./names.js";
+import { fetchNames, forgetNames, name, needNames } from "./names.js";
 import { fetchNotes, makeNotes, noteAt, writeAt } from "./notes.js";
 import { pointer } from "./overlay.js";
 import { ask, isClosed, listenToTabs, show, togglePanel } from "./panel.js";
@@ -68,7 +69,12 @@ function measure() {
 /** Chooses a span, and brings it into view if it is elsewhere. */
 async function goTo(reference, staysThere = false, keepsTab = false) {
   try {
-    const answer = await json("span", { ref: reference });
+    let answer = await json("span", { ref: reference });
+    if (view.lens && answer.span && !answer.place) {
+      await setLens(false);
+      note("That is not among what is shown as your code: now all functions are shown. L goes back.");
+      answer = await json("span", { ref: reference });
+    }
     const span = answer.span;
     if (!span || !answer.place) {
       note(`${reference} is on no track`);
@@ -88,6 +94,22 @@ async function goTo(reference, staysThere = false, keepsTab = false) {
   } catch (error) {
     note(error.message);
   }
+}
+
+/** Shows the program's own functions, or all; what is chosen stays so, where it is seen. */
+async function setLens(isOn) {
+  const { chosen } = view;
+  await lookThrough(isOn);
+  place();
+  forgetPictures();
+  view.chosen = null;
+  if (chosen?.reference) {
+    const { span, place: at } = await json("span", { ref: chosen.reference });
+    if (span && at) view.chosen = { ...chosen, track: at[0], row: at[1] };
+  }
+  changed();
+  fetchMinimap(minimap).catch((error) => note(error.message));
+  await fetchNotes();
 }
 
 async function choose(seen) {
@@ -155,11 +177,26 @@ const actions = {
     view.range = { start: 0, end: about.length };
     actions.selected();
   },
+  goTo,
   toFunction,
+  /** The page of a function, by its name without arguments. */
+  functionNamed: async (wanted) => {
+    const { functions } = await json("search", { q: wanted });
+    await needNames(functions.map(([id]) => id));
+    const isIt = ([id]) => name(id) === wanted || name(id)?.startsWith(`${wanted}(`);
+    const [id] = functions.find(isIt) ?? functions[0] ?? [];
+    if (id === undefined) note(`${wanted} was not called in this run`);
+    else await toFunction(id);
+  },
   functionOfChosen: async () => {
     if (!view.chosen?.reference) return;
     const answer = await json("span", { ref: view.chosen.reference });
     if (answer.function !== null) await toFunction(answer.function);
+  },
+  lens: async () => {
+    if (!about.lens) return;
+    await setLens(!view.lens);
+    await show();
   },
   panel: togglePanel,
   movePinned: (id, before) => {
@@ -288,8 +325,9 @@ function hasReason() {
   return about.opening.kind !== "whole_run";
 }
 
-async function load() {
+async function load(isLens) {
   learn(await json("session"));
+  await learnLens(isLens ?? about.lens?.is_first ?? false);
   learnColours(about.modules, await numbers("colours"));
   forgetNames();
   forgetPictures();
@@ -303,14 +341,14 @@ async function load() {
 async function reload() {
   const before = about.length;
   const follows = view.end >= before * 0.98 && view.start <= before * 0.05;
-  await load();
+  await load(view.lens);
   if (follows) look(view.start, about.length * 1.02);
   changed();
 }
 
 async function open() {
-  await load();
   const asked = fromFragment(location.hash);
+  await load(asked?.lens);
   const { start, end, track } = about.opening;
   measure();
   if (asked) {
@@ -352,6 +390,7 @@ window.addEventListener("resize", measure);
 window.addEventListener("hashchange", () => {
   const asked = fromFragment(location.hash);
   if (!asked) return;
+  if (asked.lens !== null && asked.lens !== view.lens) setLens(asked.lens).catch((error) => note(error.message));
   goToAddress(asked);
   if (asked.span && asked.span !== view.chosen?.reference) goTo(asked.span, true);
   else show(asked.tab);
@@ -366,6 +405,7 @@ byId("search").addEventListener("keydown", (event) => {
   event.preventDefault();
   searchOrGoOn(-1).catch((error) => note(error.message));
 });
+byId("lens").addEventListener("click", actions.lens);
 byId("whole").addEventListener("click", actions.whole);
 byId("link").addEventListener("click", actions.copyLink);
 byId("theme").addEventListener("click", actions.theme);

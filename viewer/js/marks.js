@@ -14,9 +14,9 @@ export function current() {
   return found.spans[found.at] ?? null;
 }
 
-/** Marks spans, and every call of these names. */
+/** Marks spans, and every call of these names. What the lens hides is among them, and shown when somebody goes there. */
 export function mark(spans, names) {
-  found.spans = spans.filter((span) => span.place);
+  found.spans = spans.filter((span) => span.place || view.lens);
   found.names = new Set(names);
   found.at = -1;
 }
@@ -31,7 +31,9 @@ export function drawFound(pen, isPinned) {
     underlineStrips(pen, shown.shapes, isPinned);
   }
   pen.strokeStyle = colour;
-  for (const { place: [track, row], start, duration } of found.spans) {
+  for (const { place, start, duration } of found.spans) {
+    if (!place) continue;
+    const [track, row] = place;
     const line = lineOf(track);
     if (!line || line.isPinned !== isPinned || (row >= line.rows && row < 256) || start > view.end || start + duration < view.start) continue;
     const left = Math.max(x(start), sizes.gutter - 4);

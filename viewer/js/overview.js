@@ -2,10 +2,12 @@
 
 import { about } from "./about.js";
 import { duration, thousands } from "./format.js";
+import { selfTitle } from "./lens.js";
 import { name, needNames } from "./names.js";
 import { moduleColour } from "./colours.js";
 import { el, list, swatch, table } from "./panel.js";
 import { shareOf } from "./share.js";
+import { view } from "./view.js";
 
 /** Processes that are listed. */
 const PROCESSES = 20;
@@ -26,7 +28,7 @@ export async function overview(searchFor, toFunction) {
   return [
     el("p", { class: "faint" }, "Click a span for its arguments, registers, stack and source line. Drag on the times, or with Shift, to select a time. ? lists all keys."),
     el("div", { class: "columns" }, el("div", {}, el("h3", {}, "Run"), run),
-      functions.length > 0 ? el("div", {}, el("h3", {}, "Most time in themselves"), table([">calls", ">self", "share", ">total", "name"], functions)) : null,
+      functions.length > 0 ? el("div", {}, el("h3", {}, view.lens ? "Where the time of the program's own functions went" : "Most time in themselves"), table([">calls", selfTitle(), "share", ">total", "name"], functions)) : null,
       about.modules.length > 0 ? el("div", {}, el("h3", {}, "Colours of modules"), modules(searchFor)) : null),
   ];
 }

@@ -34,12 +34,13 @@ function wish() {
     arrowTracks: seen.map(({ line }) => line.track.id).join(","),
     length,
     pixels: sizes.width,
+    lens: view.lens,
   };
 }
 
 /** Whether the newest picture still has all that is seen, as fine as it can be. */
 function isEnough(wanted) {
-  if (!of || of.number !== about.number || of.tracks !== wanted.tracks) return false;
+  if (!of || of.number !== about.number || of.tracks !== wanted.tracks || of.lens !== view.lens) return false;
   const isInside = Math.max(0, view.start) >= of.start && Math.min(about.length, view.end) <= of.end;
   return isInside && Math.abs(of.length / (view.end - view.start) - 1) < 0.01 && of.pixels === sizes.width;
 }
@@ -59,7 +60,7 @@ export async function refresh() {
       about.links > 0 ? json("arrows", { start, end, tracks: arrowTracks }) : { arrows: [], left_out: 0 },
       about.has_states ? json("states", { start, end, tracks: arrowTracks }) : { states: {} },
     ]);
-    if (number === about.number) {
+    if (number === about.number && wanted.lens === view.lens) {
       shown.shapes = shapes;
       shown.arrows = arrows.arrows;
       shown.states = states.states;

@@ -3,6 +3,7 @@
 import { json } from "./api.js";
 import { about, endingWords } from "./about.js";
 import { counted, duration, moment, thousands } from "./format.js";
+import { selfTitle } from "./lens.js";
 import { name, needNames } from "./names.js";
 import { el, list, tab, table } from "./panel.js";
 import { rangeExport } from "./range.js";
@@ -23,7 +24,7 @@ export function meant() {
 export async function sums() {
   const { start, end } = meant();
   const tracks = meantThreads().join(",");
-  const key = `${about.number} ${start} ${end} ${tracks}`;
+  const key = `${about.number} ${view.lens} ${start} ${end} ${tracks}`;
   if (kept.key !== key) {
     const answer = await json("sums", { start, end, tracks });
     await needNames([...new Set([...answer.functions.map((it) => it[0]), ...answer.nodes.map((it) => it[0])])]);
@@ -57,6 +58,6 @@ export function makeSelection(toFunction) {
         rangeExport(start, end),
         list(answer.endings.slice(0, 8).map((it) => [endingWords(it).replaceAll("_", " "), counted(it.count, "call")]))),
       el("h3", {}, "Functions by their own time"),
-      table([">calls", ">self", "share", ">total", ">longest", "name"], rows));
+      table([">calls", selfTitle(), "share", ">total", ">longest", "name"], rows));
   });
 }

@@ -8,6 +8,8 @@ export const view = {
   end: 1,
   /** Pixels that the tracks are scrolled down. */
   scroll: 0,
+  /** Whether only what the lens shows is looked at. */
+  lens: false,
   /** The span that is chosen: reference, track, row, start, duration. */
   chosen: null,
   /** The time that is selected. */

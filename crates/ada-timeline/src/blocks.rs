@@ -15,6 +15,8 @@ const KEPT: usize = 512;
 /// A decoded block.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
+    /// Its index among all.
+    pub(crate) index: usize,
     pub(crate) seqs: Vec<EventSeq>,
     pub(crate) starts: Vec<TraceNanos>,
     pub(crate) durations: Vec<u64>,
@@ -89,6 +91,7 @@ fn read(tables: &Tables, block: usize) -> Result<Block, SpanError> {
     let wanted = |column: Column| !matches!(column, Column::SelfTime | Column::CloseDelta | Column::Context);
     tables.read(block, wanted, &mut columns)?;
     Ok(Block {
+        index: block,
         seqs: columns.get(Column::OpenSeq).iter().copied().map(EventSeq).collect(),
         starts: columns.get(Column::Start).iter().copied().map(TraceNanos).collect(),
         durations: columns.get(Column::Duration).to_vec(),

@@ -69,8 +69,8 @@ struct Open {
     is_outermost: bool,
 }
 
-/// Sums up threads of a process from `start` to `end`. Calls that reach beyond count with what lies within. Stops when
-/// `go_on` says no.
+/// Sums up threads of a process from `start` to `end`. Calls that reach beyond count with what lies within; time in calls that
+/// are not shown belongs to who is shown above them. Stops when `go_on` says no.
 pub fn fold(
     scene: &Scene<'_>,
     threads: &[ThreadIndex],
@@ -89,20 +89,20 @@ pub fn fold(
         let mut open: Vec<Open> = Vec::new();
         // How many calls of each function are open.
         let mut on_path: Vec<u32> = vec![0; count];
-        let mut before = open_at(scene, thread, start)?;
-        before.reverse();
-        for (depth, item) in before {
-            folded.open(&mut open, &mut on_path, depth, &item, start, end);
+        for it in open_at(scene, thread, start)?.calls.iter().rev() {
+            folded.open(&mut open, &mut on_path, it.depth, &it.item, start, end);
         }
         let mut rows = 0_u32;
         each_span(scene, thread, start, end, |block, row| {
-            folded.open(&mut open, &mut on_path, block.depths[row], &block.item(row), start, end);
+            // Also one that is not shown says what has ended.
+            folded.close_to(&mut open, &mut on_path, block.depths[row]);
+            if scene.row_of(block, row).is_some() {
+                folded.open(&mut open, &mut on_path, block.depths[row], &block.item(row), start, end);
+            }
             rows += 1;
             !rows.is_multiple_of(65_536) || go_on()
         })?;
-        while !open.is_empty() {
-            folded.close(&mut open, &mut on_path);
-        }
+        folded.close_to(&mut open, &mut on_path, 0);
     }
     Ok(folded)
 }
@@ -117,9 +117,6 @@ impl Folded {
         start: TraceNanos,
         end: TraceNanos,
     ) {
-        while open.last().is_some_and(|top| top.depth >= depth) {
-            self.close(open, on_path);
-        }
         let time = item.end().min(end).since(item.start.max(start));
         let above = open.last().and_then(|top| top.node);
         let node = self.node(above, item.function);
@@ -139,6 +136,13 @@ impl Folded {
         *times += 1;
         let is_outermost = *times == 1;
         open.push(Open { function: item.function, node, depth, time, below: 0, is_outermost });
+    }
+
+    /// Ends the calls that a call at this depth does not lie in.
+    fn close_to(&mut self, open: &mut Vec<Open>, on_path: &mut [u32], depth: u32) {
+        while open.last().is_some_and(|top| top.depth >= depth) {
+            self.close(open, on_path);
+        }
     }
 
     fn close(&mut self, open: &mut Vec<Open>, on_path: &mut [u32]) {

@@ -8,6 +8,7 @@ use ada_span::{SpanError, ThreadIndex};
 
 use crate::blocks::{Block, Blocks};
 use crate::item::{Item, LAST_ROW};
+use crate::lens_rows::LensRows;
 use crate::range::Range;
 use crate::summary::Summary;
 
@@ -34,6 +35,8 @@ pub struct Scene<'a> {
     pub summary: &'a Summary,
     /// Blocks that were read before.
     pub blocks: &'a Blocks,
+    /// Which calls are shown, where not all are; the summary is of these then.
+    pub lens: Option<&'a LensRows>,
 }
 
 impl Scene<'_> {
@@ -93,66 +96,95 @@ impl Scene<'_> {
     fn take_from_spans(&self, thread: ThreadIndex, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
         self.callers(thread, range, rows)?;
         each_span(self, thread, range.start, range.end, |block, row| {
-            rows.push(block.depths[row].min(LAST_ROW), block.item(row));
+            if let Some(at) = self.row_of(block, row) {
+                rows.push(at, block.item(row));
+            }
             true
         })
     }
 
     /// What is open when the range begins: the last call that began before, and its callers.
     fn callers(&self, thread: ThreadIndex, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
-        let mut found = open_at(self, thread, range.start)?;
-        found.reverse();
-        if found.len() >= MOST_CALLERS
+        let open = open_at(self, thread, range.start)?;
+        let found: Vec<(u32, Item)> = open.calls.iter().rev().map(|it| (it.row, it.item)).collect();
+        if open.is_cut
             && let Some((_, level)) = self.summary.level(thread, 0)
         {
             // Callers of callers are found by the summary, where they are the longest of their stretch.
-            for row in rows.first..=rows.last.min(found.first().map_or(0, |(depth, _)| *depth)) {
+            for row in rows.first..=rows.last.min(found.first().map_or(0, |(row, _)| *row)) {
                 if row as usize >= self.summary.rows(thread, level) {
                     break;
                 }
                 let items = self.summary.items(thread, level, row as usize);
                 if let Some(index) = items.first_from(range.start).checked_sub(1) {
                     let item = items.get(index);
-                    if item.end() > range.start && found.iter().all(|(depth, _)| *depth != row) {
+                    if item.end() > range.start && found.iter().all(|(known, _)| *known != row) {
                         rows.push(row, Item { count: 1, ..item });
                     }
                 }
             }
         }
-        for (depth, item) in found {
-            rows.push(depth.min(LAST_ROW), item);
+        for (row, item) in found {
+            rows.push(row, item);
         }
         Ok(())
     }
+
+    /// The row of a call, if it is shown.
+    pub(crate) fn row_of(&self, block: &Block, at: usize) -> Option<u32> {
+        match self.lens {
+            None => Some(block.depths[at].min(LAST_ROW)),
+            Some(lens) => lens.row(block.index, at, block.functions[at]),
+        }
+    }
 }
 
-/// The calls that are open at a time, innermost first, with their depths; at most [`MOST_CALLERS`].
-pub(crate) fn open_at(scene: &Scene<'_>, thread: ThreadIndex, time: TraceNanos) -> Result<Vec<(u32, Item)>, SpanError> {
+/// The calls of a thread that are shown and open at a time.
+#[derive(Default)]
+pub(crate) struct OpenCalls {
+    /// Innermost first.
+    pub(crate) calls: Vec<OpenAt>,
+    /// Whether there may be more above: [`MOST_CALLERS`] were looked at.
+    is_cut: bool,
+}
+
+/// An open call.
+pub(crate) struct OpenAt {
+    pub(crate) depth: u32,
+    row: u32,
+    pub(crate) item: Item,
+}
+
+/// What is shown of the calls that are open at a time.
+pub(crate) fn open_at(scene: &Scene<'_>, thread: ThreadIndex, time: TraceNanos) -> Result<OpenCalls, SpanError> {
     let tables = scene.tables;
     let all = tables.blocks_of(thread);
     let blocks = &tables.meta().blocks[all.clone()];
-    let mut open = Vec::new();
+    let mut open = OpenCalls::default();
     // The block that has the last call before the time.
     let Some(index) = blocks.partition_point(|block| block.min_start < time).checked_sub(1) else { return Ok(open) };
     let mut block: Arc<Block> = scene.blocks.get(tables, all.start + index)?;
     let Some(mut row) = block.starts.partition_point(|&start| start < time).checked_sub(1) else { return Ok(open) };
     for _ in 0..MOST_CALLERS {
         let item = block.item(row);
-        if item.end() > time {
-            open.push((block.depths[row], item));
+        if item.end() > time
+            && let Some(at) = scene.row_of(&block, row)
+        {
+            open.calls.push(OpenAt { depth: block.depths[row], row: at, item });
         }
         let delta = block.parents[row];
-        let Some(parent) = item.seq.checked_sub(delta).filter(|_| delta > 0).map(EventSeq) else { break };
+        let Some(parent) = item.seq.checked_sub(delta).filter(|_| delta > 0).map(EventSeq) else { return Ok(open) };
         match block.seqs.binary_search(&parent) {
             Ok(found) => row = found,
             Err(_) => {
-                let Some(index) = tables.block_of(thread, parent) else { break };
+                let Some(index) = tables.block_of(thread, parent) else { return Ok(open) };
                 block = scene.blocks.get(tables, index)?;
-                let Ok(found) = block.seqs.binary_search(&parent) else { break };
+                let Ok(found) = block.seqs.binary_search(&parent) else { return Ok(open) };
                 row = found;
             }
         }
     }
+    open.is_cut = true;
     Ok(open)
 }
 
@@ -205,7 +237,7 @@ impl Rows {
 impl Scene<'_> {
     /// The innermost call of a thread that is open at a time.
     pub fn innermost(&self, thread: ThreadIndex, time: TraceNanos) -> Result<Option<Item>, SpanError> {
-        Ok(open_at(self, thread, time)?.first().map(|(_, item)| *item))
+        Ok(open_at(self, thread, time)?.calls.first().map(|it| it.item))
     }
 
     /// The first call of a function among so many calls of a thread.
@@ -226,10 +258,15 @@ impl Scene<'_> {
         Ok(found)
     }
 
-    /// How deep a call lies, by its thread and opening event.
-    pub fn depth(&self, thread: ThreadIndex, seq: EventSeq) -> Result<Option<u32>, SpanError> {
+    /// The row of a call, by its thread and opening event, and whether it is shown there: of one that is not, the row of the
+    /// nearest call above it that is.
+    pub fn place(&self, thread: ThreadIndex, seq: EventSeq) -> Result<Option<(u32, bool)>, SpanError> {
         let Some(index) = self.tables.block_of(thread, seq) else { return Ok(None) };
         let block = self.blocks.get(self.tables, index)?;
-        Ok(block.seqs.binary_search(&seq).ok().map(|row| block.depths[row]))
+        let Ok(at) = block.seqs.binary_search(&seq) else { return Ok(None) };
+        Ok(Some(match (self.row_of(&block, at), self.lens) {
+            (None, Some(lens)) => (lens.nearest_row(index, at, block.functions[at]), false),
+            (row, _) => (row.unwrap_or_default(), true),
+        }))
     }
 }

@@ -6,6 +6,7 @@ use ada_span::{SpanError, ThreadIndex};
 
 use super::cell::Cell;
 use crate::item::{Item, LAST_ROW};
+use crate::lens_rows::LensRows;
 
 /// How much longer a level's stretches are than those of the one below.
 pub(super) const FACTOR: u64 = 4;
@@ -46,8 +47,13 @@ struct Building {
     longest: u64,
 }
 
-/// Sums up a thread.
-pub(super) fn build(tables: &Tables, thread: ThreadIndex, progress: &dyn Fn(u64)) -> Result<ThreadSummary, SpanError> {
+/// Sums up a thread, or what a lens shows of it.
+pub(super) fn build(
+    tables: &Tables,
+    thread: ThreadIndex,
+    lens: Option<&LensRows>,
+    progress: &dyn Fn(u64),
+) -> Result<ThreadSummary, SpanError> {
     let entry = &tables.meta().threads[thread.as_usize()];
     let mut building = Building::new(entry.facts.first_time, entry.facts.last_time, entry.spans);
     let mut columns = Columns::new();
@@ -68,8 +74,13 @@ pub(super) fn build(tables: &Tables, thread: ThreadIndex, progress: &dyn Fn(u64)
                 count: 1,
                 outcome: columns.at(Column::Outcome, row) as u8,
             };
-            let depth = columns.at(Column::Depth, row).min(LAST_ROW.into()) as usize;
-            building.add(0, depth, item);
+            let at = match lens {
+                None => Some(columns.at(Column::Depth, row).min(LAST_ROW.into()) as u32),
+                Some(lens) => lens.row(block, row, item.function),
+            };
+            if let Some(at) = at {
+                building.add(0, at as usize, item);
+            }
         }
         progress(columns.rows() as u64);
     }

@@ -15,6 +15,7 @@ use ada_span::table::Tables;
 use ada_span::{SpanError, ThreadIndex};
 
 use crate::item::Item;
+use crate::lens_rows::LensRows;
 use build::ThreadSummary;
 pub use error::SummaryError;
 use file::{Directory, ITEM, decode_item};
@@ -72,14 +73,25 @@ impl Summary {
         }
         let path = path_of(tables);
         let key = tables.meta().key;
-        let threads = build_all(tables, progress)?;
+        let threads = build_all(tables, None, progress)?;
         if file::write(&path, key, &threads).is_ok()
             && let Ok(written) = Self::open(tables)
         {
             return Ok(written);
         }
+        Self::held(tables, &threads)
+    }
+
+    /// The summary of what a lens shows, held in memory.
+    pub fn through(tables: &Tables, lens: &LensRows, progress: &(dyn Fn(u64) + Sync)) -> Result<Self, SpanError> {
+        Self::held(tables, &build_all(tables, Some(lens), progress)?)
+    }
+
+    fn held(tables: &Tables, threads: &[ThreadSummary]) -> Result<Self, SpanError> {
+        let path = path_of(tables);
         let mut bytes = Vec::new();
-        file::write_to(&mut bytes, key, &threads).map_err(|source| SpanError::Io { path: path.clone(), source })?;
+        file::write_to(&mut bytes, tables.meta().key, threads)
+            .map_err(|source| SpanError::Io { path: path.clone(), source })?;
         let directory = file::read_unchecked(&bytes).map_err(|_| SpanError::Damaged { path })?;
         Ok(Self { directory, bytes: Bytes::Held(bytes) })
     }
@@ -120,11 +132,15 @@ fn path_of(tables: &Tables) -> PathBuf {
     tables.folder().join("summary.bin")
 }
 
-fn build_all(tables: &Tables, progress: &(dyn Fn(u64) + Sync)) -> Result<Vec<ThreadSummary>, SpanError> {
+fn build_all(
+    tables: &Tables,
+    lens: Option<&LensRows>,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Vec<ThreadSummary>, SpanError> {
     let threads = &tables.meta().threads;
     let made = in_parallel(threads.len(), |index| match threads[index].spans {
         0..WORTH_IT => Ok(ThreadSummary::default()),
-        _ => build::build(tables, ThreadIndex(index as u32), progress),
+        _ => build::build(tables, ThreadIndex(index as u32), lens, progress),
     });
     made.into_iter().collect()
 }

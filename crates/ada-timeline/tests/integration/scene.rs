@@ -46,7 +46,7 @@ fn every_view_shows_the_longest_call_of_each_pixel() {
     let (_folder, tables) = tables(vec![thread(7, 300_000)]);
     let summary = Summary::of(&tables, &|_| ()).unwrap();
     let blocks = Blocks::default();
-    let scene = Scene { tables: &tables, summary: &summary, blocks: &blocks };
+    let scene = Scene { tables: &tables, summary: &summary, blocks: &blocks, lens: None };
     let all = calls(&tables, ThreadIndex(0));
     let (first, last) = (all[0].1.start, all[0].1.start.max(all[all.len() - 1].1.end()));
     let mut chance = Chance(99);
@@ -94,7 +94,7 @@ fn the_first_call_of_a_function_is_found_among_so_many() {
     let (_folder, tables) = tables(vec![thread(3, 20_000)]);
     let summary = Summary::of(&tables, &|_| ()).unwrap();
     let blocks = Blocks::default();
-    let scene = Scene { tables: &tables, summary: &summary, blocks: &blocks };
+    let scene = Scene { tables: &tables, summary: &summary, blocks: &blocks, lens: None };
     let all = calls(&tables, ThreadIndex(0));
     let last = all[all.len() - 1].1.function;
     let index = all.iter().position(|(_, it)| it.function == last).unwrap() as u64;
@@ -110,7 +110,7 @@ fn the_innermost_call_of_a_moment_is_found() {
     let (_folder, tables) = tables(vec![thread(3, 20_000)]);
     let summary = Summary::of(&tables, &|_| ()).unwrap();
     let blocks = Blocks::default();
-    let scene = Scene { tables: &tables, summary: &summary, blocks: &blocks };
+    let scene = Scene { tables: &tables, summary: &summary, blocks: &blocks, lens: None };
     let all = calls(&tables, ThreadIndex(0));
     for at in (0..all.len()).step_by(97) {
         let time = all[at].1.start.saturating_add(1);

@@ -12,7 +12,7 @@ use crate::recorded::{tables, thread};
 fn one_that_is_damaged_is_made_anew_without_a_word() {
     let (folder, tables) = tables(vec![thread(5, 60_000), thread(6, 100)]);
     let rows = |summary: &Summary| -> Vec<Row> {
-        let scene = Scene { tables: &tables, summary, blocks: &Blocks::default() };
+        let scene = Scene { tables: &tables, summary, blocks: &Blocks::default(), lens: None };
         let range = Range { start: TraceNanos(0), end: TraceNanos::MAX, width: 1000 };
         scene.rows(ThreadIndex(0), range, (0, 255), 0).unwrap()
     };
@@ -38,7 +38,7 @@ fn one_that_cannot_be_kept_is_held_in_memory() {
     // Nobody, root included, can put a file where a folder is.
     fs::create_dir_all(folder.path().join("summary.bin/in the way")).unwrap();
     let summary = Summary::of(&tables, &|_| ()).unwrap();
-    let scene = Scene { tables: &tables, summary: &summary, blocks: &Blocks::default() };
+    let scene = Scene { tables: &tables, summary: &summary, blocks: &Blocks::default(), lens: None };
     let rows = scene
         .rows(ThreadIndex(0), Range { start: TraceNanos(0), end: TraceNanos::MAX, width: 1000 }, (0, 255), 0)
         .unwrap();

@@ -10,7 +10,7 @@ use super::listing::ListFormat;
 use crate::exit::say;
 
 /// Whose functions, and which processes.
-#[derive(clap::Args, Default)]
+#[derive(Clone, clap::Args, Default)]
 pub(crate) struct LensArgs {
     /// Functions of the program's own only; time in libraries is charged to who called them [default for tables]
     #[arg(long, conflicts_with = "all")]
@@ -33,6 +33,15 @@ impl LensArgs {
     /// Whether any of them was given.
     pub(crate) fn is_used(&self) -> bool {
         self.own || !(self.module.is_empty() && self.hide.is_empty() && self.pid.is_empty())
+    }
+
+    /// The options that ask for the same with other commands, where the program's own functions are what is seen here.
+    pub(crate) fn options(&self) -> Vec<String> {
+        let own = (self.own || !self.all && self.module.is_empty()).then(|| "--own".to_owned());
+        let modules = self.module.iter().map(|it| format!("--module={it}"));
+        let hidden = self.hide.iter().map(|it| format!("--hide={it}"));
+        let processes = self.pid.iter().map(|it| format!("--pid={it}"));
+        own.into_iter().chain(modules).chain(hidden).chain(processes).collect()
     }
 
     /// `is_own` is what holds where nothing was said. Who names a module wants it, whoever's it is.

@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::analysis::{LensArgs, ListFormat, Out, find_session, parse_nanos, sessions_in};
+use crate::analysis::{LensArgs, ListFormat, Out, SessionArgs, find_session, parse_nanos, sessions_in};
 use crate::exit::Outcome;
+use crate::view::show_both;
 
 use cause::{Sides, mean_all};
 use change::{Change, Kind, changes, mean};
@@ -29,6 +30,7 @@ Examples:
   ada diff runs/before runs/after        folders with several sessions are several runs: differences get a p
   ada diff good bad --all                functions of libraries too
   ada diff good bad --format json
+  ada diff good bad --view               both timelines in a browser, with what differs above
   ada diff good bad --format folded | flamegraph.pl > difference.svg
 
 The first line says what made the difference. Times are those of all threads, in a function and in what it called outside
@@ -56,6 +58,15 @@ pub(crate) struct Args {
     /// How to print
     #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
     format: DiffFormat,
+    /// Show both timelines side by side in a browser, below what makes the difference; of several runs, the first of each
+    #[arg(long, conflicts_with = "format")]
+    view: bool,
+    /// The port of that page on the loopback interface; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0, requires = "view")]
+    port: u16,
+    /// Only print the page's address
+    #[arg(long, requires = "view")]
+    no_open: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -88,12 +99,15 @@ struct Difference {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let read = |path: &Path| -> anyhow::Result<Vec<Run>> {
+    let sessions = |path: &Path| -> anyhow::Result<Vec<PathBuf>> {
         let runs = sessions_in(path)?;
-        let runs = if runs.is_empty() { vec![find_session(Some(path))?] } else { runs };
-        runs.iter().map(|path| Run::read(path, args.timeout, &args.lens)).collect()
+        Ok(if runs.is_empty() { vec![find_session(Some(path))?] } else { runs })
     };
-    let (a, b) = (read(&args.a)?, read(&args.b)?);
+    let read = |sessions: &[PathBuf]| -> anyhow::Result<Vec<Run>> {
+        sessions.iter().map(|path| Run::read(path, args.timeout, &args.lens)).collect()
+    };
+    let (of_a, of_b) = (sessions(&args.a)?, sessions(&args.b)?);
+    let (a, b) = (read(&of_a)?, read(&of_b)?);
     let (partings, same_threads) = match (a.first(), b.first()) {
         (Some(a), Some(b)) => partings(a, b)?,
         _ => (Vec::new(), 0),
@@ -110,6 +124,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         runs: (a.len(), b.len()),
         changes,
     };
+    // What cannot be read of a run makes a difference too.
+    let are_whole = a.iter().chain(&b).all(|run| run.outcome == Outcome::Clean);
+    let outcome = if are_whole { Outcome::Clean } else { Outcome::Findings };
+    if args.view && let (Some(first_a), Some(first_b)) = (of_a.first(), of_b.first()) {
+        drop((a, b));
+        view_both(args, [first_a, first_b], &difference)?;
+        return Ok(outcome);
+    }
     let list = if args.format == DiffFormat::Text { ListFormat::Table } else { ListFormat::Json };
     let mut out = Out::for_people(list, args.wide);
     match args.format {
@@ -122,9 +144,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     }
     out.finish()?;
-    // What cannot be read of a run makes a difference too.
-    let are_whole = a.iter().chain(&b).all(|run| run.outcome == Outcome::Clean);
-    Ok(if are_whole { Outcome::Clean } else { Outcome::Findings })
+    Ok(outcome)
+}
+
+/// Both timelines beside each other.
+fn view_both(args: &Args, sessions: [&PathBuf; 2], difference: &Difference) -> anyhow::Result<()> {
+    let mut words = to_json(difference);
+    words["names"] = json!({ "a": args.a.display().to_string(), "b": args.b.display().to_string() });
+    let opened = sessions.map(|path| {
+        let session = SessionArgs { session: Some(path.clone()), timeout: args.timeout, debug_dir: None };
+        (session, args.lens.clone(), path.as_path())
+    });
+    show_both(opened, words, args.port, !args.no_open)
 }
 
 /// All paths, those with the largest difference first.

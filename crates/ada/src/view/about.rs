@@ -5,7 +5,6 @@ use ada_span::table::FunctionIndex;
 use ada_span::{FunctionStats, Reason, Status};
 use serde_json::{Value, json};
 
-use super::crashed_call::CrashedCall;
 use super::timeline::Timeline;
 use super::track::{Track, TrackKind};
 use super::{lives, opening};
@@ -37,7 +36,6 @@ pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, number: u64, i
     let mut lives_of = |track: usize| lives.remove(&track).unwrap_or_default();
     let tracks = timeline.tracks.iter().enumerate().map(|(index, it)| track(timeline, index, it, lives_of(index)));
     let tracks: Vec<Value> = tracks.collect();
-    let crashes = CrashedCall::all(opened, timeline);
     let threads = || opened.processes().iter().flat_map(|it| &it.tables.meta().threads);
     json!({
         "number": number,
@@ -53,8 +51,9 @@ pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, number: u64, i
         "spans": threads().map(|it| it.spans).sum::<u64>(),
         "statuses": Status::ALL.iter().map(|it| it.word()).collect::<Vec<_>>(),
         "reasons": Reason::ALL.iter().map(|it| it.word()).collect::<Vec<_>>(),
-        "opening": opening::find(opened, timeline, &crashes),
-        "crashes": crashes.iter().map(|it| it.to_json(timeline)).collect::<Vec<_>>(),
+        "opening": opening::find(opened, timeline),
+        "crashes": timeline.crashes.iter().map(|it| it.to_json(timeline)).collect::<Vec<_>>(),
+        "lens": timeline.lens.is_of_use().then(|| json!({ "is_first": timeline.lens.is_first() })),
         "modules": timeline.names.modules(),
         "own_ns": own_time(opened),
         "top": top(opened, timeline),

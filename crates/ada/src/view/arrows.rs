@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use ada_event::TraceNanos;
 use serde_json::{Value, json};
 
+use super::page_lens::Seen;
 use super::timeline::Timeline;
 use super::timeline_link::{LinkEnd, TimelineLink};
 use crate::analysis::Reference;
@@ -18,21 +19,22 @@ pub(super) fn answer(
     start: TraceNanos,
     end: TraceNanos,
     is_shown: impl Fn(usize) -> bool,
+    seen: Seen,
 ) -> anyhow::Result<Value> {
     let overlaps =
         |link: &&TimelineLink| link.from.time.min(link.to.time) < end && link.from.time.max(link.to.time) > start;
-    let mut seen: Vec<&TimelineLink> = timeline
+    let mut links: Vec<&TimelineLink> = timeline
         .links
         .iter()
         .filter(overlaps)
         .filter(|link| (is_shown(link.from.track) || is_shown(link.to.track)) && link.from.track != link.to.track)
         .collect();
-    let count = seen.len();
-    seen.sort_by_key(|link| (rank(link.kind), Reverse(link.to.time.since(link.from.time))));
-    seen.truncate(MOST);
+    let count = links.len();
+    links.sort_by_key(|link| (rank(link.kind), Reverse(link.to.time.since(link.from.time))));
+    links.truncate(MOST);
     let mut arrows = Vec::new();
-    for link in seen {
-        let (from, to) = (link.from.row(&timeline.processes)?, link.to.row(&timeline.processes)?);
+    for link in links {
+        let (from, to) = (link.from.row(timeline, seen)?, link.to.row(timeline, seen)?);
         let time = |time: TraceNanos| time.since(timeline.start);
         arrows.push(json!([
             link.kind,

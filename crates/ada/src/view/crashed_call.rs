@@ -1,10 +1,11 @@
 //! The calls that crashes hit.
 
-use ada_event::TraceNanos;
+use ada_event::{EventSeq, TraceNanos};
 use ada_span::ThreadIndex;
-use ada_timeline::{Item, LAST_ROW};
+use ada_timeline::Item;
 use serde_json::{Value, json};
 
+use super::page_lens::Seen;
 use super::timeline::Timeline;
 use crate::analysis::OpenedSession;
 
@@ -34,13 +35,18 @@ impl CrashedCall {
         all
     }
 
+    /// The row of the call, or of the nearest one above it that is seen.
+    pub(super) fn row(&self, timeline: &Timeline, seen: Seen) -> anyhow::Result<Option<u32>> {
+        let Some(call) = self.call else { return Ok(None) };
+        let place = timeline.scene(self.process, seen)?.place(self.thread, EventSeq(call.seq))?;
+        Ok(place.map(|(row, _)| row))
+    }
+
     /// What the page marks: the call by its track, row and number there.
     pub(super) fn to_json(&self, timeline: &Timeline) -> Value {
-        let scene = timeline.processes[self.process].scene();
-        let depth = self.call.and_then(|call| scene.depth(self.thread, ada_event::EventSeq(call.seq)).ok().flatten());
         json!({
             "track": timeline.track_of_thread(self.process, self.thread),
-            "row": depth.map(|depth| depth.min(LAST_ROW)),
+            "row": self.row(timeline, Seen::All).ok().flatten(),
             "seq": self.call.map(|call| call.seq),
             "time": self.time.since(timeline.start),
             "signal": ada_query::signal_name(self.signal),

@@ -6,6 +6,7 @@ use ada_span::ThreadIndex;
 use serde_json::{Value, json};
 
 use super::logical_track::LogicalKind;
+use super::page_lens::Seen;
 use super::timeline::Timeline;
 use super::track::TrackKind;
 use super::{causes, locks, referenced, search};
@@ -43,11 +44,16 @@ pub(super) fn reference(opened: &OpenedSession, timeline: &Timeline, track: usiz
 }
 
 /// All that is known of a span, and where it is drawn.
-pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, reference: Reference) -> anyhow::Result<Value> {
+pub(super) fn answer(
+    opened: &OpenedSession,
+    timeline: &Timeline,
+    reference: Reference,
+    seen: Seen,
+) -> anyhow::Result<Value> {
     let shown = show::find(opened, reference, NEIGHBOURS)?;
     let row = referenced::find(opened, reference)?;
-    let place = row.as_ref().and_then(|row| search::place(timeline, row));
-    let span = row.as_ref().map(|row| search::to_json(opened, timeline, row));
+    let place = row.as_ref().and_then(|row| search::place(timeline, row, seen));
+    let span = row.as_ref().map(|row| search::to_json(opened, timeline, row, seen));
     let links = match &row {
         Some(row) => causes::find(opened, timeline, row.process, row.target(opened))?,
         None => Value::Null,

@@ -19,9 +19,9 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::assets;
 use super::guard::{self, Said};
-use super::loaded::Shown;
 use super::parameters::Parameters;
 use super::routes::{self, Answer, Failure};
+use super::site::Site;
 use crate::token::Token;
 
 /// A client has so long to say what it wants.
@@ -31,13 +31,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MOST_BODY: usize = 64 << 10;
 
 /// What each answer says beside its content: nothing is kept, nothing is guessed, nobody else may show or read it.
-const HEADERS: [(&str, &str); 7] = [
+const HEADERS: [(&str, &str); 5] = [
     ("cache-control", "no-store"),
     ("x-content-type-options", "nosniff"),
-    ("x-frame-options", "DENY"),
     ("referrer-policy", "no-referrer"),
     ("cross-origin-resource-policy", "same-origin"),
     ("cross-origin-opener-policy", "same-origin"),
+];
+
+/// Nobody may put the page into a frame …
+const IN_NO_FRAME: [(&str, &str); 2] = [
+    ("x-frame-options", "DENY"),
     (
         "content-security-policy",
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
@@ -45,8 +49,18 @@ const HEADERS: [(&str, &str); 7] = [
     ),
 ];
 
+/// … but a page of the same server, where it shows two sessions.
+const IN_OWN_FRAMES: [(&str, &str); 2] = [
+    ("x-frame-options", "SAMEORIGIN"),
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+         frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
+    ),
+];
+
 struct Server {
-    shown: Shown,
+    site: Site,
     port: u16,
     token: Token,
 }
@@ -57,13 +71,13 @@ pub(super) fn runtime() -> io::Result<Runtime> {
 }
 
 /// Serves until the process is ended. `ready` hears of the page's address.
-pub(super) async fn serve(shown: Shown, port: u16, token: Token, ready: impl FnOnce(&str)) -> anyhow::Result<()> {
+pub(super) async fn serve(site: Site, port: u16, token: Token, ready: impl FnOnce(&str)) -> anyhow::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let listener =
         listener.with_context(|| format!("cannot listen on port {port}; another one may be free (0 takes one)"))?;
     let address: SocketAddr = listener.local_addr().context("the listener has no address")?;
-    ready(&format!("http://{address}/?token={token}"));
-    let server = Arc::new(Server { shown, port: address.port(), token });
+    ready(&format!("http://{address}{}?token={token}", site.page()));
+    let server = Arc::new(Server { site, port: address.port(), token });
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -77,7 +91,7 @@ pub(super) async fn serve(shown: Shown, port: u16, token: Token, ready: impl FnO
         tokio::spawn(async move {
             let service = service_fn(|request| {
                 let server = server.clone();
-                async move { Ok::<_, Infallible>(server.answer(request).await) }
+                async move { Ok::<_, Infallible>(server.guarded(request).await) }
             });
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(64 << 10).half_close(true);
@@ -88,6 +102,14 @@ pub(super) async fn serve(shown: Shown, port: u16, token: Token, ready: impl FnO
 }
 
 impl Server {
+    /// An answer, and who may show it in a frame.
+    async fn guarded(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let mut response = self.answer(request).await;
+        let frames = if self.site.difference().is_some() { IN_OWN_FRAMES } else { IN_NO_FRAME };
+        put_headers(&mut response, &frames);
+        response
+    }
+
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let is_kept = request.method() == Method::PUT;
         if !is_kept && request.method() != Method::GET && request.method() != Method::HEAD {
@@ -104,11 +126,11 @@ impl Server {
             host: named.or_else(|| header(headers, "host")),
             origin: header(headers, "origin"),
             fetch_site: header(headers, "sec-fetch-site"),
-            is_visit: path == "/" && header(headers, "sec-fetch-dest") == Some("document"),
+            is_visit: self.site.has_page(path) && header(headers, "sec-fetch-dest") == Some("document"),
             // A form of another page can have parameters, but no such header.
             token: header(headers, "x-ada-token").or_else(|| parameters.get("token").filter(|_| !is_kept)),
         };
-        let is_public = !is_kept && path != "/" && assets::find(path).is_some();
+        let is_public = !is_kept && !self.site.has_page(path) && assets::find(path).is_some();
         if let Err(refusal) = guard::check(&said, self.port, &self.token, !is_public) {
             return text(StatusCode::FORBIDDEN, refusal.words());
         }
@@ -118,11 +140,11 @@ impl Server {
         let path = path.to_owned();
         let answer = if is_kept {
             match Limited::new(request.into_body(), MOST_BODY).collect().await {
-                Ok(body) => routes::keep(&self.shown, &path, &body.to_bytes()).await,
+                Ok(body) => routes::keep(&self.site, &path, &parameters, &body.to_bytes()).await,
                 Err(_) => Err(Failure::Wrong("that is too long for a note".into())),
             }
         } else {
-            routes::answer(&self.shown, &path, parameters).await
+            routes::answer(&self.site, &path, parameters).await
         };
         match answer {
             Ok(Answer::Json(json)) => respond(StatusCode::OK, "application/json", json.to_string().into()),
@@ -146,10 +168,13 @@ fn text(status: StatusCode, words: &str) -> Response<Full<Bytes>> {
 fn respond(status: StatusCode, kind: &'static str, body: Bytes) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert("content-type", HeaderValue::from_static(kind));
-    for (name, value) in HEADERS {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-    }
+    response.headers_mut().insert("content-type", HeaderValue::from_static(kind));
+    put_headers(&mut response, &HEADERS);
     response
+}
+
+fn put_headers(response: &mut Response<Full<Bytes>>, them: &[(&'static str, &'static str)]) {
+    for &(name, value) in them {
+        response.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
 }

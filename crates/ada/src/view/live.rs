@@ -8,8 +8,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::loaded::{Loaded, Shown};
+use super::site::Site;
 use super::{browser, http};
-use crate::analysis::{SessionArgs, find_session};
+use crate::analysis::{LensArgs, SessionArgs, find_session};
 use crate::exit::say;
 use crate::token::Token;
 
@@ -99,7 +100,7 @@ impl Looking {
         let path = find_session(Some(&new)).ok()?;
         let args = SessionArgs { session: Some(path.clone()), timeout: TIMEOUT, debug_dir: None };
         // Files that are being written are cut short, and that is not worth a word yet.
-        Loaded::open(args, &path, number, is_live).ok()
+        Loaded::open(args, LensArgs::default(), &path, number, is_live).ok()
     }
 }
 
@@ -109,7 +110,7 @@ fn start_server(shown: Shown) {
             say(format_args!("ada: cannot start the server of the page\n"));
             return;
         };
-        let ended = runtime.block_on(http::serve(shown, 0, token, |url| {
+        let ended = runtime.block_on(http::serve(Site::one(shown), 0, token, |url| {
             say(format_args!("ada: the trace is shown at {url}\n"));
             browser::open(url);
         }));

@@ -8,9 +8,10 @@ use std::sync::{Arc, RwLock};
 use serde_json::Value;
 
 use super::about;
+use super::page_lens::PageLens;
 use super::question::OwnedSession;
 use super::timeline::Timeline;
-use crate::analysis::{OpenedSession, SessionArgs, thousands};
+use crate::analysis::{LensArgs, OpenedSession, SessionArgs, thousands};
 use crate::exit::{Blame, say};
 use crate::session_thread::SessionThread;
 
@@ -27,7 +28,13 @@ pub(super) struct Loaded {
 impl Loaded {
     /// Opens a session. `number` distinguishes it from others of the same run. What is wrong with its files is reported, unless
     /// they are being written just now.
-    pub(super) fn open(args: SessionArgs, path: &Path, number: u64, is_live: bool) -> anyhow::Result<Self> {
+    pub(super) fn open(
+        args: SessionArgs,
+        lens: LensArgs,
+        path: &Path,
+        number: u64,
+        is_live: bool,
+    ) -> anyhow::Result<Self> {
         let folder = path.to_owned();
         let path = folder.clone();
         let (thread, (timeline, about)) = SessionThread::start(move || {
@@ -35,8 +42,14 @@ impl Loaded {
             if !is_live {
                 opened.show_findings();
             }
-            let timeline = Timeline::new(&opened, &Progress::new(is_live).hears());
+            let progress = Progress::new(is_live);
+            let lens = PageLens::new(opened.trace(), &lens)?;
+            let timeline = Timeline::new(&opened, lens, &progress.hears());
             let timeline = Arc::new(timeline.output_failed(|| format!("cannot sum up {}", path.display()))?);
+            if timeline.lens.is_first() {
+                timeline.lensed(&progress.hears())?;
+            }
+            drop(progress);
             let about = about::answer(&opened, &timeline, number, is_live);
             Ok((OwnedSession { opened, timeline: timeline.clone() }, (timeline, about)))
         })?;

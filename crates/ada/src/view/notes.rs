@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::page_lens::Seen;
 use super::timeline::Timeline;
 use super::{referenced, search};
 use crate::analysis::OpenedSession;
@@ -64,22 +65,22 @@ fn read(opened: &OpenedSession) -> anyhow::Result<File> {
 }
 
 /// All notes, each with where it is drawn.
-pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline) -> anyhow::Result<Value> {
-    Ok(to_json(opened, timeline, &read(opened)?))
+pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, seen: Seen) -> anyhow::Result<Value> {
+    Ok(to_json(opened, timeline, &read(opened)?, seen))
 }
 
-fn to_json(opened: &OpenedSession, timeline: &Timeline, file: &File) -> Value {
+fn to_json(opened: &OpenedSession, timeline: &Timeline, file: &File, seen: Seen) -> Value {
     let place = |note: &Kept| {
         let reference: Reference = note.span.as_deref()?.parse().ok()?;
         let span = referenced::find(opened, reference).ok().flatten()?;
-        search::place(timeline, &span)
+        search::place(timeline, &span, seen)
     };
     let note = |note: &Kept| json!({ "span": note.span, "time": note.time_ns.since(timeline.start), "text": note.text, "place": place(note) });
     json!({ "notes": file.notes.iter().map(note).collect::<Vec<_>>() })
 }
 
 /// Keeps a note in place of the one that was there, and gives all.
-pub(super) fn put(opened: &OpenedSession, timeline: &Timeline, note: Note) -> anyhow::Result<Value> {
+pub(super) fn put(opened: &OpenedSession, timeline: &Timeline, note: Note, seen: Seen) -> anyhow::Result<Value> {
     let Note { span, time, text } = note;
     let text = text.trim();
     if text.chars().count() > MOST_LETTERS {
@@ -107,5 +108,5 @@ pub(super) fn put(opened: &OpenedSession, timeline: &Timeline, note: Note) -> an
         replacement.finish()
     };
     written().with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(to_json(opened, timeline, &file))
+    Ok(to_json(opened, timeline, &file, seen))
 }

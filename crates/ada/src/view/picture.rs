@@ -29,6 +29,7 @@ use ada_format::parallel::in_parallel;
 use ada_span::table::FunctionIndex;
 use ada_timeline::{Picture, Range, Row, Shape, StripColumn, fit};
 
+use super::page_lens::Seen;
 use super::shape_kind::ShapeKind;
 use super::timeline::Timeline;
 use super::track::TrackKind;
@@ -70,7 +71,12 @@ pub(super) fn parse_wanted(text: &str, timeline: &Timeline) -> Option<Vec<Wanted
 }
 
 /// Draws.
-pub(super) fn answer(timeline: &Timeline, wanted: &[Wanted], mut range: Range) -> anyhow::Result<Vec<u8>> {
+pub(super) fn answer(
+    timeline: &Timeline,
+    wanted: &[Wanted],
+    mut range: Range,
+    seen: Seen,
+) -> anyhow::Result<Vec<u8>> {
     let rows: u64 = wanted.iter().map(|it| u64::from(it.last.saturating_sub(it.first)) + 1).sum();
     range.width = range.width.clamp(1, (MOST_PIXELS / rows.max(1)).clamp(1, MOST_WIDTH));
     let spans: u64 = wanted.iter().map(|it| timeline.spans_between(it.track, range)).sum();
@@ -78,7 +84,7 @@ pub(super) fn answer(timeline: &Timeline, wanted: &[Wanted], mut range: Range) -
     let each = if spans <= MOST_SPANS { MOST_SPANS } else { MOST_SPANS / wanted.len().max(1) as u64 };
     let looked = in_parallel(wanted.len(), |at| {
         let it = &wanted[at];
-        timeline.look(it.track, range, (it.first, it.last), each)
+        timeline.look(it.track, range, (it.first, it.last), each, seen)
     });
     // Kinds are drawn apart, so that a running part does not hide the span that it is of.
     let mut rows: Vec<(u32, Row)> = Vec::new();

@@ -3,6 +3,7 @@
 use ada_timeline::{Item, Range, is_odd};
 use serde_json::{Value, json};
 
+use super::page_lens::Seen;
 use super::picture;
 use super::shape_kind::ShapeKind;
 use super::timeline::Timeline;
@@ -11,8 +12,13 @@ use super::timeline::Timeline;
 const MOST_SPANS: u64 = 300_000;
 
 /// The longest span of a row that touches a stretch, and the longest odd one.
-pub(super) fn answer(timeline: &Timeline, track: usize, row: u32, kind: u8, range: Range) -> anyhow::Result<Value> {
-    let rows = timeline.look(track, range, (row, row), MOST_SPANS)?;
+pub(super) fn answer(
+    timeline: &Timeline,
+    (track, row, kind): (usize, u32, u8),
+    range: Range,
+    seen: Seen,
+) -> anyhow::Result<Value> {
+    let rows = timeline.look(track, range, (row, row), MOST_SPANS, seen)?;
     let here =
         rows.iter().filter(|(of, _)| *of as u8 == kind).flat_map(|(of, row)| row.items.iter().map(|it| (*of, it)));
     let touches = |it: &Item| it.start < range.end && (it.end() > range.start || it.start >= range.start);

@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow};
 use serde_json::Value;
 
 use super::notes::Note;
+use super::page_lens::Seen;
 use super::timeline::Timeline;
 use super::{coverage, details, function, notes, search};
 use crate::analysis::OpenedSession;
@@ -20,35 +21,35 @@ pub(super) struct OwnedSession {
 /// A question.
 pub(super) enum Question {
     /// All of a span: by its track and number there.
-    Shape(usize, u64),
+    Shape(usize, u64, Seen),
     /// The same by its reference.
-    Span(String),
-    Search(String),
+    Span(String, Seen),
+    Search(String, Seen),
     Coverage,
     /// A function, by its name's number.
     Function(u32),
-    Notes,
+    Notes(Seen),
     /// Keeps a note.
-    Note(Note),
+    Note(Note, Seen),
 }
 
 impl Question {
     pub(super) fn answer(self, session: &OwnedSession) -> anyhow::Result<Value> {
         let OwnedSession { opened, timeline } = session;
         match self {
-            Self::Shape(track, seq) => {
+            Self::Shape(track, seq, seen) => {
                 let reference = details::reference(opened, timeline, track, seq).context("there is no such span")?;
-                details::answer(opened, timeline, reference)
+                details::answer(opened, timeline, reference, seen)
             }
-            Self::Span(text) => {
+            Self::Span(text, seen) => {
                 let reference: Reference = text.parse().map_err(|words: String| anyhow!(words))?;
-                details::answer(opened, timeline, reference)
+                details::answer(opened, timeline, reference, seen)
             }
-            Self::Search(text) => search::answer(opened, timeline, &text),
+            Self::Search(text, seen) => search::answer(opened, timeline, &text, seen),
             Self::Coverage => Ok(coverage::answer(opened)),
             Self::Function(number) => function::answer(opened, timeline, number),
-            Self::Notes => notes::answer(opened, timeline),
-            Self::Note(note) => notes::put(opened, timeline, note),
+            Self::Notes(seen) => notes::answer(opened, timeline, seen),
+            Self::Note(note, seen) => notes::put(opened, timeline, note, seen),
         }
     }
 }

@@ -12,8 +12,14 @@ const FORMATS: [&str; 7] = ["perfetto", "chrome", "firefox", "speedscope", "heph
 /// Bytes of an answer.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// What begins between two moments, in a format.
-pub(super) fn answer(session: &Path, format: &str, start: TraceNanos, end: TraceNanos) -> anyhow::Result<Vec<u8>> {
+/// What begins between two moments, in a format. `lens` has the options that say which functions.
+pub(super) fn answer(
+    session: &Path,
+    format: &str,
+    lens: &[String],
+    start: TraceNanos,
+    end: TraceNanos,
+) -> anyhow::Result<Vec<u8>> {
     if !FORMATS.contains(&format) {
         bail!("a format is one of {}", FORMATS.join(", "));
     }
@@ -21,6 +27,7 @@ pub(super) fn answer(session: &Path, format: &str, start: TraceNanos, end: Trace
     let mut child = Command::new("/proc/self/exe")
         .args(["export", "--to", format, "--output", "-"])
         .args([format!("--since=@{}", start.0), format!("--until=@{}", end.0)])
+        .args(lens)
         .arg("--")
         .arg(session.canonicalize().context("cannot find the session")?)
         .stdin(Stdio::null())

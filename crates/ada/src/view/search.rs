@@ -5,6 +5,7 @@ use ada_span::{Reason, Status};
 use anyhow::bail;
 use serde_json::{Value, json};
 
+use super::page_lens::Seen;
 use super::timeline::Timeline;
 use crate::analysis::{OpenedSession, Span, SpanKind, parse_nanos};
 use crate::spans;
@@ -60,7 +61,7 @@ fn parse(text: &str) -> anyhow::Result<Sought> {
 }
 
 /// The longest spans that are like that, and the functions whose name is.
-pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, text: &str) -> anyhow::Result<Value> {
+pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, text: &str, seen: Seen) -> anyhow::Result<Value> {
     let sought = parse(text)?;
     if sought.options.is_empty() {
         return Ok(json!({ "spans": [], "functions": [], "has_more": false, "is_name": false }));
@@ -68,7 +69,7 @@ pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, text: &str) ->
     let mut options = sought.options.clone();
     options.push("--sort=duration".into());
     let (rows, has_more) = spans::list(opened, &options, MOST)?;
-    let spans: Vec<Value> = rows.iter().map(|(span, _)| to_json(opened, timeline, span)).collect();
+    let spans: Vec<Value> = rows.iter().map(|(span, _)| to_json(opened, timeline, span, seen)).collect();
     let mut functions = Vec::new();
     let needle = sought.name.to_lowercase();
     for (number, process) in opened.processes().iter().enumerate().filter(|_| !needle.is_empty()) {
@@ -87,7 +88,7 @@ pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, text: &str) ->
 }
 
 /// A span in a list: enough to show it and to go there.
-pub(super) fn to_json(opened: &OpenedSession, timeline: &Timeline, span: &Span) -> Value {
+pub(super) fn to_json(opened: &OpenedSession, timeline: &Timeline, span: &Span, seen: Seen) -> Value {
     let outcome = span.outcome(opened);
     json!({
         "reference": span.reference(opened).to_string(),
@@ -97,17 +98,18 @@ pub(super) fn to_json(opened: &OpenedSession, timeline: &Timeline, span: &Span) 
         "duration": span.duration(opened),
         "status": outcome.status.word(),
         "reason": (outcome.reason != Reason::None).then(|| outcome.reason.word()),
-        "place": place(timeline, span),
+        "place": place(timeline, span, seen),
     })
 }
 
-/// Where a span is drawn: its track and row.
-pub(super) fn place(timeline: &Timeline, span: &Span) -> Option<(u32, u32)> {
+/// Where a span is drawn: its track and row. None where it is not drawn, as what the lens hides.
+pub(super) fn place(timeline: &Timeline, span: &Span, seen: Seen) -> Option<(u32, u32)> {
     let placed = &timeline.processes[span.process].placed;
     match span.kind {
         SpanKind::Frame(it) => {
-            let row = it.depth().min(ada_timeline::LAST_ROW.into()) as u32;
-            Some((timeline.track_of_thread(span.process, it.thread) as u32, row))
+            let scene = timeline.scene(span.process, seen).ok()?;
+            let (row, is_shown) = scene.place(it.thread, it.seq()).ok()??;
+            is_shown.then(|| (timeline.track_of_thread(span.process, it.thread) as u32, row))
         }
         SpanKind::Pthread(index) => placed.threads.get(index).copied(),
         SpanKind::Task(index) => placed.tasks.get(index).copied(),

@@ -9,6 +9,7 @@ use ada_timeline::{Folded, fold};
 use serde_json::{Value, json};
 
 use super::endings::Endings;
+use super::page_lens::Seen;
 use super::timeline::Timeline;
 use super::track::TrackKind;
 
@@ -23,6 +24,7 @@ pub(super) fn answer(
     tracks: &[usize],
     start: TraceNanos,
     end: TraceNanos,
+    seen: Seen,
     go_on: &dyn Fn() -> bool,
 ) -> anyhow::Result<Value> {
     let mut by_process: BTreeMap<usize, Vec<ThreadIndex>> = BTreeMap::new();
@@ -37,7 +39,7 @@ pub(super) fn answer(
     let (mut calls, mut left_out, mut threads) = (0, 0, 0);
     for (process, of) in by_process {
         threads += of.len();
-        let folded = fold(&timeline.processes[process].scene(), &of, start, end, go_on)?;
+        let folded = fold(&timeline.scene(process, seen)?, &of, start, end, go_on)?;
         calls += folded.calls;
         left_out += folded.left_out;
         for (byte, count) in folded.outcomes.iter().enumerate().filter(|(_, count)| **count > 0) {

@@ -3,10 +3,12 @@
 use ada_event::TraceNanos;
 use ada_span::table::{FunctionIndex, Tables};
 use ada_span::{SpanError, ThreadIndex};
-use ada_timeline::{Blocks, Item, LAST_ROW, Range, Row, Summary};
+use ada_timeline::{Blocks, Item, LAST_ROW, Range, Row, Scene, Summary};
 
+use super::crashed_call::CrashedCall;
 use super::logical;
 use super::names::SpanNames;
+use super::page_lens::{Lensed, PageLens, Seen};
 use super::shape_kind::ShapeKind;
 use super::timeline_link::{self, TimelineLink};
 use super::timeline_process::TimelineProcess;
@@ -21,11 +23,17 @@ pub(super) struct Timeline {
     pub(super) tracks: Vec<Track>,
     pub(super) names: SpanNames,
     pub(super) links: Vec<TimelineLink>,
+    pub(super) crashes: Vec<CrashedCall>,
+    pub(super) lens: PageLens,
 }
 
 impl Timeline {
     /// Puts a session of the timeline. `progress` hears of spans that are summed up, which is done once.
-    pub(super) fn new(opened: &OpenedSession, progress: &(dyn Fn(u64) + Sync)) -> Result<Self, SpanError> {
+    pub(super) fn new(
+        opened: &OpenedSession,
+        lens: PageLens,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<Self, SpanError> {
         let names = SpanNames::of(opened);
         let mut timeline = Self {
             start: opened.start(),
@@ -34,6 +42,8 @@ impl Timeline {
             tracks: Vec::new(),
             names,
             links: Vec::new(),
+            crashes: Vec::new(),
+            lens,
         };
         for (number, process) in opened.processes().iter().enumerate() {
             let tables = Tables::open(process.tables.folder())?;
@@ -77,7 +87,25 @@ impl Timeline {
         let blocks = timeline.processes.iter().flat_map(|it| &it.tables.meta().blocks);
         timeline.end = blocks.map(|block| block.max_end).max().unwrap_or_default().max(timeline.end);
         timeline.links = timeline_link::gather(opened.trace(), &timeline.processes);
+        timeline.crashes = CrashedCall::all(opened, &timeline);
         Ok(timeline)
+    }
+
+    /// What is drawn through the lens, by process.
+    pub(super) fn lensed(&self, progress: &(dyn Fn(u64) + Sync)) -> anyhow::Result<&[Lensed]> {
+        self.lens.of(&self.processes, progress)
+    }
+
+    /// What is seen of a process.
+    pub(super) fn scene(&self, process: usize, seen: Seen) -> anyhow::Result<Scene<'_>> {
+        let all = self.processes[process].scene();
+        Ok(match seen {
+            Seen::All => all,
+            Seen::ThroughLens => {
+                let Lensed { rows, summary } = &self.lensed(&|_| ())?[process];
+                Scene { summary, lens: Some(rows), ..all }
+            }
+        })
     }
 
     /// The track of a thread.
@@ -114,12 +142,13 @@ impl Timeline {
         range: Range,
         (first, last): (u32, u32),
         most_spans: u64,
-    ) -> Result<Vec<(ShapeKind, Row)>, SpanError> {
+        seen: Seen,
+    ) -> anyhow::Result<Vec<(ShapeKind, Row)>> {
         let it = &self.tracks[track];
         let process = &self.processes[it.process];
         match &it.kind {
             TrackKind::Thread(thread) => {
-                let rows = process.scene().rows(*thread, range, (first, last), most_spans)?;
+                let rows = self.scene(it.process, seen)?.rows(*thread, range, (first, last), most_spans)?;
                 let mut rows: Vec<(ShapeKind, Row)> = rows.into_iter().map(|row| (ShapeKind::Call, row)).collect();
                 let odd = &process.anomalies[thread.as_usize()];
                 let from = odd.partition_point(|it| it.start < range.start);

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use ada_event::{EventSeq, TraceNanos};
 use ada_query::Trace;
-use ada_span::{SpanError, ThreadIndex};
+use ada_span::ThreadIndex;
 
+use super::page_lens::Seen;
 use super::placed::LIFE_ROW;
+use super::timeline::Timeline;
 use super::timeline_process::TimelineProcess;
 use crate::analysis::{CausalEnd, CausalLink, RemoteLink, Target, causal_links, remote_links};
 
@@ -46,11 +48,14 @@ enum RowOf {
 }
 
 impl LinkEnd {
-    /// The row on its track.
-    pub(super) fn row(&self, processes: &[TimelineProcess]) -> Result<u32, SpanError> {
+    /// The row on its track; of a call that is not seen, that of the nearest one above it that is.
+    pub(super) fn row(&self, timeline: &Timeline, seen: Seen) -> anyhow::Result<u32> {
         match self.row {
             RowOf::Known(row) => Ok(row),
-            RowOf::Call(thread, seq) => Ok(processes[self.process].scene().depth(thread, seq)?.unwrap_or(0)),
+            RowOf::Call(thread, seq) => {
+                let place = timeline.scene(self.process, seen)?.place(thread, seq)?;
+                Ok(place.map_or(0, |(row, _)| row))
+            }
         }
     }
 }

@@ -27,8 +27,9 @@ pub(super) struct TimelineProcess {
 }
 
 impl TimelineProcess {
+    /// All of its calls.
     pub(super) fn scene(&self) -> Scene<'_> {
-        Scene { tables: &self.tables, summary: &self.summary, blocks: &self.blocks }
+        Scene { tables: &self.tables, summary: &self.summary, blocks: &self.blocks, lens: None }
     }
 
     /// The track of a thread.

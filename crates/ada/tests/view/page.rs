@@ -79,6 +79,26 @@ fn the_first_look_tells_which_thread_crashed_and_in_which_call() {
 }
 
 #[test]
+fn the_page_opens_on_the_programs_own_functions() {
+    let traced = traced_program::TracedProgram::trace(&crew());
+    let served = Served::plain(traced.path());
+    let said = script("view_lens.py", &[Path::new(&served.url), &pictures("lens")]);
+    assert!(said.contains("the lens shows what it should"), "{said}");
+}
+
+#[test]
+fn two_runs_are_seen_beside_each_other() {
+    let good = Program::new("regress_slower.c").flags(&["-pthread"]);
+    let bad = good.clone().flags(&["-DBAD"]);
+    let [good, bad] = [good, bad].map(|it| traced_program::TracedProgram::trace(&it));
+    let mut command = run::command();
+    command.args(["diff", "--view", "--no-open"]).arg(good.path()).arg(bad.path());
+    let served = Served::by(command);
+    let said = script("view_compare.py", &[Path::new(&served.url), &pictures("compare"), Path::new("checksum")]);
+    assert!(said.contains("both runs are seen"), "{said}");
+}
+
+#[test]
 fn tracks_and_panel_are_where_people_put_them() {
     let traced = traced_program::TracedProgram::trace(&crew());
     let (served, other) = (Served::new(traced.path()), Served::new(traced.path()));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::exports::{count, number, pool};
+use crate::run;
 use crate::served::{Served, parse};
 use crate::traced_program::TracedProgram;
 
@@ -48,6 +49,61 @@ fn only_the_page_itself_is_answered() {
     assert!(!head.contains("access-control-allow-origin"), "{head}");
     let other = Served::new(traced.path());
     assert_ne!(other.token, served.token, "each run has its own");
+}
+
+#[test]
+fn a_comparison_may_be_framed_by_itself_alone() {
+    let traced = pool();
+    let mut command = run::command();
+    command.args(["diff", "--view", "--no-open"]).arg(traced.path()).arg(traced.path());
+    let served = Served::by(command);
+    let page = |path: &str| served.ask(&format!("{path}?token={}", served.token), &[("X-Ada-Token", "")]);
+    for path in ["/compare.html", "/"] {
+        let reply = page(path);
+        assert_eq!(reply.status, 200, "{path}");
+        let head = reply.head.to_lowercase();
+        assert!(head.contains("x-frame-options: sameorigin") && head.contains("frame-ancestors 'self'"), "{head}");
+        assert_eq!(served.ask(path, &[("X-Ada-Token", "")]).status, 403, "{path} without a token");
+        assert_eq!(served.ask(path, &[("Sec-Fetch-Site", "cross-site")]).status, 403, "{path} from elsewhere");
+    }
+    let difference = served.get("/api/difference").json();
+    assert!(difference["cause"].is_null() && difference["names"]["a"] == difference["names"]["b"], "{difference}");
+    for side in ["a", "b", "c"] {
+        assert!(served.get(&format!("/api/session?side={side}")).json()["spans"].as_u64().unwrap() > 0, "{side}");
+    }
+    let alone = Served::new(traced.path());
+    assert_eq!(alone.get("/api/difference").status, 404);
+    assert_eq!(alone.ask("/compare.html", &[("X-Ada-Token", "")]).status, 200, "it has nothing of a session");
+}
+
+/// What is hidden is nowhere in the answers, and what it took is the time of who called it.
+#[test]
+fn through_the_lens_there_are_the_programs_own_functions() {
+    let traced = pool();
+    let served = Served::plain(traced.path());
+    let about = served.get("/api/session").json();
+    assert_eq!(about["lens"]["is_first"], true);
+    let lens = served.get("/api/lens").json();
+    let rows = |track: usize| lens["tracks"][track][1].as_u64();
+    let tracks = about["tracks"].as_array().unwrap();
+    let threads: Vec<usize> = (0..tracks.len()).filter(|it| tracks[*it]["kind"] == "thread").collect();
+    for &track in &threads {
+        assert!(rows(track).unwrap() <= tracks[track]["rows"].as_u64().unwrap(), "track {track}");
+    }
+    let numbers: Vec<String> = threads.iter().map(|it| it.to_string()).collect();
+    let tracks = numbers.join(",");
+    let end = about["length"].as_u64().unwrap() + 1;
+    let sums = |more: &str| served.get(&format!("/api/sums?start=0&end={end}&tracks={tracks}{more}")).json();
+    let (own, all) = (sums("&lens=1"), sums(""));
+    assert!(own["calls"].as_u64().unwrap() < all["calls"].as_u64().unwrap() && own["calls"] != 0);
+    // What a function jumps to as its last act is its own time there, and its caller's here.
+    assert!(own["own_ns"].as_u64() <= lens["own_ns"].as_u64());
+    assert!(own["own_ns"].as_u64().unwrap() <= all["own_ns"].as_u64().unwrap());
+    let ids = own["functions"].as_array().unwrap().iter().map(|it| it[0].to_string()).collect::<Vec<_>>().join(",");
+    let names = served.get(&format!("/api/names?ids={ids}")).json();
+    for (_, name) in names.as_object().unwrap() {
+        assert!(!name[1].as_str().unwrap().starts_with("lib"), "{name}");
+    }
 }
 
 #[test]

@@ -34,7 +34,15 @@ impl Reply {
 }
 
 impl Served {
+    /// With all functions.
     pub(crate) fn new(session: &Path) -> Self {
+        let mut command = run::command();
+        command.args(["view", "--no-open", "--all"]).arg(session);
+        Self::by(command)
+    }
+
+    /// As people have it who say nothing.
+    pub(crate) fn plain(session: &Path) -> Self {
         let mut command = run::command();
         command.args(["view", "--no-open"]).arg(session);
         Self::by(command)
@@ -50,7 +58,8 @@ impl Served {
         // Whatever else it says must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
         let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap_or_else(|| panic!("{line}"));
-        let (address, token) = url.split_once("/?token=").expect("the address has a token");
+        let (address, token) = url.split_once("?token=").expect("the address has a token");
+        let (address, _) = address["http://".len()..].split_once('/').expect("and a path");
         let port = address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("and a port");
         Self { url: url.to_owned(), port, token: token.to_owned(), child }
     }
