@@ -4,19 +4,20 @@
 //! generated code and shared memory. Once it runs, nothing is attached to it: signals, job control and its exit are its
 //! own. A thread that loads a library waits, in the agent, until the new code is hooked.
 //!
-//! The folders follow a trace's way. Each uses only those before it, and the files at the root, which use none:
+//! The folders follow a trace's way. Each uses only those before it, and the files at the root, which use no folder:
 //!
 //! 1. `plan`: reads images, decides what is hooked and how, and keeps plans between starts.
 //! 2. `install`: puts shared memory, agent, stubs and jumps into a process.
-//! 3. `launch`: starts a program and stops it before any of its own code has run. `drain`: makes events of what threads
-//!    have recorded, in the files of a session. `switches`: has functions recorded, counted or left alone.
+//! 3. `launch`: starts a program and stops it before any of its own code has run. `switches`: has functions recorded, counted
+//!    or left alone.
 //! 4. `tracked`: the programs and processes of a session, and how far the recording has come.
-//! 5. `follow`: children, their programs, and libraries that are loaded late. `overhead`: what hooks cost, and keeping that
-//!    within a budget. `live`: requests to a running trace.
-//! 6. `detach`: ends a recording whose processes go on, and leaves them as they were.
-//!    `users`: gives processes that become another user's rings of their own.
-//! 7. `record`: runs all of this for one program, and reports.
-//! 8. `attach`: the same for a process that runs already, which is left as it was.
+//! 5. `drain`: makes events of what threads have recorded, in the files of a session. `follow`: children, their programs, and
+//!    libraries that are loaded late.
+//! 6. `overhead`: what hooks cost, and keeping that within a budget. `live`: requests to a running trace.
+//! 7. `detach`: ends a recording whose processes go on, and leaves them as they were.
+//! 8. `users`: gives processes that become another user's rings of their own.
+//! 9. `record`: runs all of this for one program, and reports.
+//! 10. `attach`: the same for a process that runs already, which is left as it was.
 //!
 //! What depends on the processor is in `x86_64`, which everybody calls `arch`.
 

@@ -16,8 +16,8 @@ use crate::leave::{Leave, LeaveKind};
 /// No function has more pieces; one that seems to is not understood.
 const MOST_PIECES: usize = 64;
 
-/// Nor more code. Where most functions have neither a name nor an unwind entry (Chromium: 8,852 for 236 MB), the code up to the
-/// next known one is that of thousands, and reading it for each takes minutes.
+/// Nor more code. Where most functions have neither a name nor an unwind entry (Debian's Chromium 156: 8,852 unwind entries for
+/// 236 MB of code), the code up to the next known one is that of thousands, and reading it for each takes minutes.
 const MOST_BYTES: u64 = 4 << 20;
 
 /// The pieces of a function.
