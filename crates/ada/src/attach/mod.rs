@@ -139,7 +139,7 @@ fn conclude(recorded: Vec<Recorded>, quiet: bool) -> anyhow::Result<Outcome> {
     }
     if reports.is_empty() {
         let Some(first) = failures.into_iter().next() else {
-            say(format_args!("ada: no process came that fits\n"));
+            say(format_args!("ada: no matching process was started\n"));
             return Ok(Outcome::Findings);
         };
         return Err(first).not_traced(125);
@@ -191,7 +191,7 @@ pub(crate) fn detach(args: &DetachArgs) -> anyhow::Result<Outcome> {
     let pid = ProcessId(args.pid);
     let words = match live::ask(pid, &Request::Detach) {
         Ok(Answer::Detached) => format!("process {pid} goes on without hooks"),
-        Ok(_) => anyhow::bail!("the trace of process {pid} gave another answer than asked for"),
+        Ok(_) => anyhow::bail!("unexpected answer from the ada that traces process {pid}"),
         Err(error @ (LiveError::NotTraced { .. } | LiveError::NotAllowed { .. })) => {
             let Some(HookRemoval { processes, passing, kept }) = ada_control::remove_orphaned_hooks(pid)? else {
                 return Err(error.into());

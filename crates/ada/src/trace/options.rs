@@ -79,9 +79,9 @@ pub(crate) struct RecordingArgs {
     /// Capture arguments and results of functions matching PATTERNS, such as `read,parse_*`.
     ///
     /// What arguments and results point at is captured too. PATTERNS are separated by commas. `own` stands for all
-    /// functions of the program, by its debug information. The default, `usual`, captures values of rare functions whose
-    /// arguments tell much, such as open, connect and getenv; PATTERNS are in addition to these. `none` captures no
-    /// values.
+    /// functions of the program, by its debug information. The default, `usual`, captures values of rare functions
+    /// whose arguments tell much, such as open, connect and getenv; PATTERNS are in addition to these. `none` captures
+    /// no values.
     #[arg(long, value_name = "PATTERNS", default_value = "usual", value_parser = parse_values, help_heading = VALUES)]
     args: CapturedValues,
     /// Prepare functions matching PATTERNS for capturing values later.
@@ -136,8 +136,8 @@ pub(crate) struct RecordingArgs {
     ring: Option<u64>,
     /// Format of the files with events and detail.
     ///
-    /// Every command reads both. Programs that know only ATF V2 need raw files, which `ada unpack SESSION` can also make
-    /// later.
+    /// Every command reads both. Programs that know only ATF V2 need raw files, which `ada unpack SESSION` can make
+    /// later, too.
     #[arg(long, value_enum, default_value_t = Storing::Packed, help_heading = FILES)]
     store: Storing,
     /// Memory for the rings: the buffers that all threads record into, 1M to 1G
