@@ -59,10 +59,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
         writeln!(io::stdout(), "{changed} of {matched} functions are now {words}")
             .output_failed(|| "cannot write to stdout".into())?;
         if without_counter > 0 {
-            say(format_args!("ada: {without_counter} functions stay as they were: no counter is free for them\n"));
+            say(format_args!("ada: {without_counter} functions were not changed: no free counters are left\n"));
         }
         if unhooked > 0 {
-            say(format_args!("ada: {unhooked} functions stay as they are: the budget has removed their hooks\n"));
+            say(format_args!(
+                "ada: {unhooked} functions were not changed: their hooks were removed to stay within --max-overhead\n"
+            ));
         }
     }
     Ok(Outcome::Clean)

@@ -148,10 +148,7 @@ fn conclude(recorded: Vec<Recorded>, quiet: bool) -> anyhow::Result<Outcome> {
     failures.iter().for_each(|error| say(format_args!("ada: {error}\n")));
     let sessions: Vec<PathBuf> = reports.iter().map(|(_, report)| report.session.clone()).collect();
     let beside = several::join(&sessions).output_failed(|| {
-        format!(
-            "cannot put what was recorded together in {}; the sessions beside it have the rest",
-            sessions[0].display()
-        )
+        format!("cannot join the recorded sessions in {}; the sessions beside it have the rest", sessions[0].display())
     })?;
     if !quiet {
         for (pid, report) in &mut reports {

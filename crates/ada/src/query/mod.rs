@@ -94,7 +94,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
     } else if exported.len() == sessions.len() {
         (Engine::over_parquet(&exported, Cancel::watching(flag.clone()))?, Outcome::Clean)
     } else {
-        bail!("sessions and exported folders cannot be asked together");
+        bail!("sessions and exported folders cannot be queried together");
     };
     // Only now: a session that takes long to be analysed is ended by Ctrl-C as usual.
     flag::register(SIGINT, flag).context("cannot catch Ctrl-C")?;

@@ -198,7 +198,7 @@ fn check_values_known(opened: &OpenedSession, test: &ValueTest, functions: &[Str
     }
     let of = if functions.is_empty() { "the session".to_owned() } else { functions.join(", ") };
     if known.is_empty() {
-        bail!("no values of {of} were captured; `ada trace --args` says whose are");
+        bail!("no values of {of} were captured; choose functions with `ada trace --args`");
     }
     // What a format asks for has a number for a name.
     let is_known = |name: &&str| known.contains(*name) || name.starts_with("argument");

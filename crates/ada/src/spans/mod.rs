@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         anyhow::bail!("--sort {} needs a --limit; all spans are printed in the order of their start", args.sort.word());
     }
     if args.cursor.is_some_and(|cursor| cursor.sort != args.sort) {
-        anyhow::bail!("the cursor is of another --sort");
+        anyhow::bail!("the cursor belongs to a list with another --sort");
     }
     let mut out = Out::for_people(args.format, args.wide);
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         if args.filter.asks_for_callbacks()
             && let Some(words) = opened.why_few_callbacks()
         {
-            say(format_args!("ada: of callbacks, {words}\n"));
+            say(format_args!("ada: callbacks may be missing: {words}\n"));
         }
         if args.limit == 0 {
             return print_all(args, opened, &filter, out);
@@ -151,7 +151,7 @@ pub(crate) fn list(
     }
     let args = <Options as clap::Parser>::try_parse_from(options)?.args;
     if args.cursor.is_some_and(|cursor| cursor.sort != args.sort) {
-        anyhow::bail!("the cursor is of another order");
+        anyhow::bail!("the cursor belongs to a list with another sort order");
     }
     let filter = args.filter.prepare(opened, false)?;
     let rows = scan::first(opened, &filter, args.sort, args.cursor, limit + 1)?;
