@@ -24,7 +24,7 @@ pub(crate) struct FilterArgs {
     /// Only spans of this kind; may be given several times
     #[arg(long, value_enum)]
     runtime: Vec<Runtime>,
-    /// Only spans that ended so: completed, exited, canceled, unmatched, open, entry_only or pending
+    /// Only spans with this status: completed, exited, canceled, unmatched, open, entry_only or pending
     #[arg(long)]
     status: Vec<Status>,
     /// Only spans that ended for this reason: tail_call, exception, unwind, canceled, crash, timeout, process_exit,

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Only Swift tasks, or only goroutines
     #[arg(long, value_enum)]
     runtime: Option<Runtime>,
-    /// Only tasks that ended so: completed, canceled, unmatched, open or pending
+    /// Only tasks with this status: completed, canceled, unmatched, open or pending
     #[arg(long)]
     status: Vec<Status>,
     /// Also list tasks that the runtime creates for itself, such as to end a sleep
