@@ -14,25 +14,25 @@ use crate::{
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done
-  1  done, and what was looked at is damaged or incomplete
+  0  success
+  1  success, but the session or input is damaged or incomplete
   2  the command line is wrong
   3  the input cannot be read, or is not what it should be
   4  the output or a connection failed
 
-ada check ends with 0 if all rules hold, 1 if one is broken, 3 if the trace cannot tell.
+ada check exits with 0 if all rules hold, 1 if one is broken, 3 if the trace cannot tell.
 
-ada bisect ends with 0 if traced runs are as untraced, 1 if they differ, 3 if that is not known.
+ada bisect exits with 0 if traced runs behave like untraced ones, 1 if they differ, 3 if that is not known.
 
-ada trace ends as the traced program does, with its exit code or by the signal that killed it. A signal that asks
-it to end before the program runs (Ctrl-C, TERM, HUP) ends both: shells show 128 and the signal's number, 130 for
-Ctrl-C; the program has not run, and there is no session. Or it ends with
+ada trace ends as the traced program does, with its exit code or by the signal that killed it. A signal that asks \
+it to end before the program runs (Ctrl-C, TERM, HUP) ends both: shells show 128 plus the signal's number, 130 for \
+Ctrl-C; the program has not run, and there is no session. Otherwise it exits with
   124  hooking took too long, and the program was ended before it ran
   125  the program could not be traced
-  126  the program is there but cannot be run, or not under a tracer
-  127  there is no such program, or its interpreter, loader or a library is missing";
+  126  the program exists but cannot be run, or not under a tracer
+  127  the program, its interpreter, its loader or a library was not found";
 
-/// A flight recorder for native programs
+/// A flight recorder for native programs: records their function calls
 #[derive(Parser)]
 #[command(name = "ada", version = env!("ADA_VERSION"), arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -42,75 +42,75 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Trace a small built-in program and show what it did
+    /// Trace a small built-in program and show the result
     Demo(demo::Args),
-    /// Run a program with every function traced
+    /// Run a program and record its function calls
     Trace(trace::Args),
-    /// Find the hooks that change what a program does
-    Bisect(bisect::Args),
-    /// List the functions that traces leave alone because their hooks did harm
-    Quarantine(quarantine::Args),
-    /// Record a process that runs already, and leave it as it was
+    /// Record processes that are already running, then leave them as they were
     Attach(attach::Args),
-    /// End the recording of a process that was attached to
+    /// Stop recording a process and remove its hooks
     Detach(attach::DetachArgs),
-    /// List the traces that are running, and processes with the hooks of an ada that was killed
+    /// List running traces, and processes that a killed ada left hooked
     Ps(ps::Args),
-    /// Tell what a traced program did: time, threads, oddities
-    Report(report::Args),
-    /// List spans: calls, threads and callbacks with their beginning and end
-    Spans(spans::Args),
-    /// Print the tree of calls, repeats folded
-    Tree(tree::Args),
-    /// List functions by time or calls
-    Top(top::Args),
-    /// Compare two sessions, or several runs of each: what made the difference
-    Diff(diff::Args),
-    /// Test a session by rules, for CI
-    Check(check::Args),
-    /// List threads: who made them, what they ran, how they ended
-    Threads(threads::Args),
-    /// List Swift's tasks and Go's goroutines: who made them, when they ran, what they waited for
-    Tasks(tasks::Args),
-    /// List dispatch queues: blocks, how long they waited and ran
-    Queues(queues::Args),
-    /// List what threads waited for: who held it, who ended the wait, who waits for whom
-    Waits(waits::Args),
-    /// Show one event, span, thread or function with all that is known of it
-    Show(show::Args),
-    /// Look at the timeline in a browser
-    View(view::Args),
-    /// Ask in SQL, or in a shell
-    Query(query::Args),
-    /// Ask in words: was a function called, why was a span slow, what may be wrong
-    Ask(ask::Args),
-    /// Write a timeline for Perfetto, Chrome, Firefox, speedscope, OpenTelemetry or Heph, or tables as Parquet or SQLite
-    Export(export::Args),
-    /// Make a session of another program's trace
-    Import(import::Args),
-    /// Serve sessions to agents: the Model Context Protocol
-    Mcp(mcp::Args),
     /// Record, count or ignore functions of a running trace
     Filter(filter::Args),
-    /// List what was hooked, and what was not and why
-    Hooks(hooks::Args),
-    /// Give a session better names from debug files
-    Symbols(symbols::Args),
-    /// Check what this machine allows, and what a hook costs on it
-    Doctor(doctor::Args),
-    /// Save what a running trace with --ring holds, or what one that was killed has kept
-    Snapshot(snapshot::Args),
-    /// Change what opens windows of detail in a running trace
+    /// Change the triggers of a running trace: what gets written in detail
     Trigger(trigger::Args),
-    /// Pack a session to about a twentieth of its size
+    /// Save what a trace with --ring holds, running or killed
+    Snapshot(snapshot::Args),
+    /// Summarise a session: likely problems, time, threads
+    Report(report::Args),
+    /// Answer a question: was it called, why was it slow, what may be wrong
+    Ask(ask::Args),
+    /// Open the timeline in a browser
+    View(view::Args),
+    /// Print the call tree, with repeated calls folded
+    Tree(tree::Args),
+    /// List functions by time or number of calls
+    Top(top::Args),
+    /// List spans: calls, threads, tasks and callbacks, with start and end
+    Spans(spans::Args),
+    /// Show everything known about one event, span, thread or function
+    Show(show::Args),
+    /// List threads: who created them, what they ran, how they ended
+    Threads(threads::Args),
+    /// List waits: what for, who held it, who ended the wait, who waits for whom
+    Waits(waits::Args),
+    /// List Swift tasks and goroutines: who created them, when they ran and waited
+    Tasks(tasks::Args),
+    /// List dispatch queues: their blocks, how long these waited and ran
+    Queues(queues::Args),
+    /// Query sessions in SQL, or in an interactive shell
+    Query(query::Args),
+    /// Compare two sessions, or several runs of each: what made the difference
+    Diff(diff::Args),
+    /// Check a session against rules, for CI
+    Check(check::Args),
+    /// List what was hooked, what was not, and why
+    Hooks(hooks::Args),
+    /// Find the hooks that change what a program does
+    Bisect(bisect::Args),
+    /// List functions that are not hooked because their hooks did harm
+    Quarantine(quarantine::Args),
+    /// Export to Perfetto, Chrome, Firefox, speedscope, OpenTelemetry, Parquet, SQLite …
+    Export(export::Args),
+    /// Convert another program's trace to a session
+    Import(import::Args),
+    /// Add better function names from debug files to a session
+    Symbols(symbols::Args),
+    /// Compress a session to about a twentieth of its size
     Pack(pack::PackArgs),
     /// Convert a packed session back to raw ATF V2, byte for byte
     Unpack(pack::UnpackArgs),
-    /// Look into a recorded session's files
+    /// Dump or verify a session's trace files
     Atf(atf::Args),
     /// Read, send and receive Heph traces
     Heph(heph::Args),
-    /// Print a completion script for your shell
+    /// Serve sessions to AI agents over the Model Context Protocol
+    Mcp(mcp::Args),
+    /// Check whether this machine can trace, and what a hook costs on it
+    Doctor(doctor::Args),
+    /// Print a shell completion script
     Completions(completions::Args),
     /// Write manual pages into a folder, for packages
     #[command(hide = true)]

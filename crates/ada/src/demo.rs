@@ -15,7 +15,7 @@ use ada_query::Names;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where sessions are kept
+    /// Folder that sessions are written to
     #[arg(long, value_name = "DIR", default_value = "ada_traces")]
     output: PathBuf,
 }

@@ -81,6 +81,7 @@ fn measure() -> anyhow::Result<(f64, f64)> {
         .output()?;
     drop(scratch);
     anyhow::ensure!(command.status.success(), "{}", String::from_utf8_lossy(&command.stderr).trim());
-    let nanoseconds = |text: &[u8]| String::from_utf8_lossy(text).trim().parse::<f64>().context("no figure");
+    let nanoseconds =
+        |text: &[u8]| String::from_utf8_lossy(text).trim().parse::<f64>().context("the trial program printed no time");
     Ok((nanoseconds(&bare)?, nanoseconds(&command.stdout)?))
 }

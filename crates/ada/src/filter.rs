@@ -10,13 +10,13 @@ use crate::exit::{Blame, Outcome, say};
 
 const EXAMPLES: &str = "\
 Examples:
-  ada filter 4711 --count '*hash*'             these are counted from now on, exactly, and not recorded
-  ada filter 4711 --off 'libcrypto*'           nothing is kept of a whole module
-  ada filter 4711 --off '*' --on 'parse_*'     only these are recorded
-  ada filter 4711 --args 'parse_*,open'        with their arguments and results, from now on
+  ada filter 4711 --count '*hash*'           count calls exactly, from now on, and record nothing
+  ada filter 4711 --off 'libcrypto*'         keep nothing of a whole module
+  ada filter 4711 --off '*' --on 'parse_*'   record only these
+  ada filter 4711 --args 'parse_*,open'      with their arguments and results, from now on
 
-`--off` comes first, then `--count`, `--on`, `--no-args` and `--args`. What is changed, when, and how often counted
-functions were called is kept in the session: see `ada hooks SESSION`. The program is not stopped for any of this.";
+Options apply in this order: `--off`, `--count`, `--on`, `--no-args`, `--args`. The session keeps what was changed, \
+when, and how often counted functions were called: see `ada hooks SESSION`. The program is not stopped.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -26,17 +26,16 @@ pub(crate) struct Args {
     /// Ignore functions or modules matching PATTERN (wildcards `*`, `?`). May be given several times
     #[arg(long, value_name = "PATTERN", required_unless_present_any = ["count", "on", "args", "no_args"])]
     off: Vec<String>,
-    /// Count their calls, and record nothing
+    /// Count calls of matching functions, but do not record them
     #[arg(long, value_name = "PATTERN")]
     count: Vec<String>,
-    /// Record their calls and returns
+    /// Record calls and returns of matching functions
     #[arg(long, value_name = "PATTERN")]
     on: Vec<String>,
-    /// Record their calls with the values of arguments and results, where these were made ready: by `ada trace --args` or
-    /// `--args-later`
+    /// Capture arguments and results too, of matching functions that `ada trace --args` or `--args-later` prepared
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     args: Vec<String>,
-    /// Record their calls without values
+    /// Record calls of matching functions without values
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     no_args: Vec<String>,
 }
@@ -55,15 +54,17 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
     for (request, _, words) in wishes.iter().filter(|(_, is_wished, _)| *is_wished) {
         let Answer::Filtered { matched, changed, without_counter, unhooked } = live::ask(ProcessId(args.pid), request)?
         else {
-            anyhow::bail!("the trace of process {} answered something else", args.pid);
+            anyhow::bail!("unexpected answer from the ada that traces process {}", args.pid);
         };
         writeln!(io::stdout(), "{changed} of {matched} functions are now {words}")
             .output_failed(|| "cannot write to stdout".into())?;
         if without_counter > 0 {
-            say(format_args!("ada: {without_counter} functions stay as they were: no counter is free for them\n"));
+            say(format_args!("ada: {without_counter} functions were not changed: no free counters are left\n"));
         }
         if unhooked > 0 {
-            say(format_args!("ada: {unhooked} functions stay as they are: the budget has removed their hooks\n"));
+            say(format_args!(
+                "ada: {unhooked} functions were not changed: their hooks were removed to stay within --max-overhead\n"
+            ));
         }
     }
     Ok(Outcome::Clean)

@@ -5,8 +5,8 @@ use clap::ValueEnum;
 /// For whom a command prints.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Text for people
     Text,
-    /// For programs
+    /// JSON for programs
     Json,
 }

@@ -46,7 +46,7 @@ impl HookList {
                 file = Some(Path::new(path));
             } else {
                 let offset = u64::from_str_radix(line, 16).ok().zip(file);
-                let (offset, file) = offset.with_context(|| format!("line {} is no function", number + 1))?;
+                let (offset, file) = offset.with_context(|| format!("line {} is not a function", number + 1))?;
                 list.add(file, ImageOffset(offset));
             }
         }

@@ -14,23 +14,23 @@ use crate::switch_list;
 
 const EXAMPLES: &str = "\
 Examples:
-  ada hooks ada_traces/session_20261115_101500                 totals per module
-  ada hooks SESSION --module 'libc.so*' --skipped              what was left alone, and why
-  ada hooks SESSION --module main_program                      every function of a module";
+  ada hooks ada_traces/session_20261115_101500      totals per module
+  ada hooks SESSION --module 'libc.so*' --skipped   what was not hooked, and why
+  ada hooks SESSION --module main_program           every function of a module";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The session's folder, that of one of its processes, or one with sessions of which the newest is meant [default: the
+    /// The folder of a session, of one of its processes, or of several sessions (the newest is taken) [default: the
     /// newest in ada_traces]
     session: Option<PathBuf>,
     /// List the functions of modules whose file name matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     module: Option<String>,
-    /// List only functions that are not hooked fully
+    /// List only functions that are not fully hooked
     #[arg(long)]
     skipped: bool,
-    /// List the functions that were not recorded all the time: when, why, and how often they were called
+    /// List functions that were not recorded all the time: when, why, and how often they were called
     #[arg(long, conflicts_with_all = ["module", "skipped"])]
     switched: bool,
 }

@@ -7,7 +7,7 @@ use crate::exit::{Blame, Outcome};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where ada.1, ada-trace.1 and the others go
+    /// Folder that ada.1, ada-trace.1 and the others are written to
     folder: PathBuf,
 }
 

@@ -14,22 +14,22 @@ use crate::exit::{Blame, Outcome, say};
 
 const PACK_EXAMPLES: &str = "\
 Examples:
-  ada pack ada_traces/session_20261115_101500       in place; about a twentieth of the size, and every command reads it as before
-  ada unpack ada_traces/session_20261115_101500     raw ATF V2 again, byte for byte
+  ada pack ada_traces/session_20261115_101500     in place; every command reads it as before
+  ada unpack ada_traces/session_20261115_101500   back to raw ATF V2, byte for byte
 
-Each file is read back and compared before the raw one goes. Files that were cut or never finished are packed, too.
-A file stays raw, and is named on stderr with exit code 1, if
-  - its header contradicts itself, so that nobody knows where its events or records are;
-  - a detail record is shorter than its own header, or longer than 1 MiB: where the next one begins is unknown;
+Each file is read back and compared before the raw one is removed. Files that were cut or never finished are packed, \
+too. A file stays raw, and is named on stderr with exit code 1, if
+  - its header contradicts itself: the place of its events or records is unknown;
+  - a detail record is shorter than its header, or longer than 1 MiB: the next one's place is unknown;
   - more than 1 MiB before or behind its events or records belongs to neither.
 All commands read it as they did before.";
 
 const UNPACK_EXAMPLES: &str = "\
 Examples:
-  ada unpack ada_traces/session_20261115_101500     ATF V2, for programs that read nothing else
+  ada unpack ada_traces/session_20261115_101500   ATF V2, for programs that read nothing else
 
-A file that lacks blocks stays packed and is named on stderr, with exit code 1: what remains of it would get other positions.
-All commands read it as it is.";
+A file that lacks blocks stays packed and is named on stderr, with exit code 1, because what remains of it would get \
+other positions. All commands read it as it is.";
 
 #[derive(clap::Args)]
 #[command(after_help = PACK_EXAMPLES)]
@@ -47,10 +47,10 @@ pub(crate) struct UnpackArgs {
 
 #[derive(clap::Args)]
 struct Of {
-    /// The session's folder, that of one of its processes, or one with sessions of which the newest is meant [default: the
+    /// The folder of a session, of one of its processes, or of several sessions (the newest is taken) [default: the
     /// newest in ada_traces]
     session: Option<PathBuf>,
-    /// Also if it was never finished; its recorder must have ended
+    /// Convert a session that was never finished, too; the ada that recorded it must have ended
     #[arg(long)]
     unfinished: bool,
 }
@@ -69,7 +69,7 @@ fn convert(of: &Of, store: Store) -> anyhow::Result<Outcome> {
     let manifests = session.processes().iter().filter_map(|process| process.manifest.as_ref());
     if !of.unfinished && manifests.clone().any(|manifest| manifest.finished == Some(false)) {
         bail!(
-            "{} was not finished, and may still be being written; if its recorder has ended, add --unfinished",
+            "{} was not finished and may still be recorded to; if the ada that recorded it has ended, add --unfinished",
             path.display()
         );
     }

@@ -13,7 +13,7 @@ use crate::wall_clock::WallClock;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// For people, or for programs: one object a line
+    /// A table for people, or one JSON object per line
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }

@@ -8,29 +8,29 @@ use crate::exit::{Blame, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:
-  ada bisect --keep -- ./program          finds such functions and puts them here
-  ada quarantine                          lists them, with what their hooks did
-  ada quarantine --remove ./program       has them hooked again
-  ada trace --no-quarantine -- ./program  hooks them for once
+  ada bisect --keep -- ./program          find such functions and put them here
+  ada quarantine                          list them, with what their hooks did
+  ada quarantine --remove ./program       have them hooked again
+  ada trace --no-quarantine -- ./program  hook them this once
 
-A file is known by its build-id, or by a checksum where it has none: one that was built anew is hooked again. The lists are in
-$ADA_CACHE_DIR/quarantine, or else $XDG_CACHE_HOME/ada/quarantine, or else ~/.cache/ada/quarantine.
+A file is known by its build-id, or by a checksum where it has none, so a newly built file is hooked again. The lists \
+are in $ADA_CACHE_DIR/quarantine, or else $XDG_CACHE_HOME/ada/quarantine, or else ~/.cache/ada/quarantine.
 
-Exit codes: 0 done; 1 done, and a list is damaged; 3 there is no such list; 4 it cannot be removed.";
+Exit codes: 0 done; 1 done, but a list is damaged; 3 there is no such list; 4 it cannot be removed.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Forget a file, by its id as listed, or by its path. May be given several times
+    /// Remove a file from quarantine, by its id as listed, or by its path. May be given several times
     #[arg(long, value_name = "ID|PATH")]
     remove: Vec<String>,
-    /// Forget all files
+    /// Remove all files from quarantine
     #[arg(long, conflicts_with = "remove")]
     clear: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let folder = QuarantineFolder::by_default().context("there is no folder for it: $ADA_CACHE_DIR says where")?;
+    let folder = QuarantineFolder::by_default().context("no folder for the quarantine is known; set $ADA_CACHE_DIR")?;
     let entries = folder.entries().context("the quarantine cannot be read")?;
     if args.clear {
         for (id, _) in &entries {

@@ -10,10 +10,10 @@ use crate::exit::{Blame, Outcome};
 #[derive(clap::Args)]
 #[command(after_help = "Prints the new session's folder. The trace goes on.")]
 pub(crate) struct Args {
-    /// The traced process, as `ada ps` shows it, or the session's folder of a recorder that was killed
+    /// The traced process, as `ada ps` shows it, or the session's folder if its ada was killed
     #[arg(value_name = "PID|SESSION")]
     of: String,
-    /// Where the session goes [default: where the trace's own is]
+    /// Folder to write the new session to [default: where the trace's own session is]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
             let output = args.output.as_deref().map(std::path::absolute).transpose()?;
             match live::ask(pid, &Request::Snapshot { output })? {
                 Answer::Snapshot { session } => session,
-                _ => anyhow::bail!("the trace of process {pid} gave another answer than asked for"),
+                _ => anyhow::bail!("unexpected answer from the ada that traces process {pid}"),
             }
         }
         Err(_) => {

@@ -9,17 +9,17 @@ use ada_event::ProcessId;
 use crate::exit::{Blame, Outcome};
 
 #[derive(clap::Args)]
-#[command(after_help = "Prints the triggers, one a line, after the changes.")]
+#[command(after_help = "Prints the triggers after the changes, one per line.")]
 pub(crate) struct Args {
     /// The traced process, as `ada ps` shows it
     pid: u32,
-    /// Add a trigger, as for `ada trace --trigger`. May be given several times
+    /// Add a trigger, written as for `ada trace --trigger`. May be given several times
     #[arg(long, value_name = "TRIGGER")]
     add: Vec<Trigger>,
-    /// Remove a trigger, as `--list` shows it. May be given several times
+    /// Remove a trigger, written as `--list` shows it. May be given several times
     #[arg(long, value_name = "TRIGGER")]
     remove: Vec<Trigger>,
-    /// Change nothing
+    /// Print the triggers and change nothing
     #[arg(long, conflicts_with_all = ["add", "remove"])]
     list: bool,
 }

@@ -12,7 +12,7 @@ const REQUESTS: u64 = 40;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only make N calls, and print the nanoseconds that one takes
+    /// Only make N calls, and print the nanoseconds per call
     #[arg(long)]
     calls: Option<u64>,
     /// Only wait until stdin ends

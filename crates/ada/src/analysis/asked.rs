@@ -12,7 +12,7 @@ use crate::exit::Outcome;
 /// How sessions are analysed, for commands that take several.
 #[derive(clap::Args)]
 pub(crate) struct AskArgs {
-    /// Spans that take longer than this have the reason `timeout`, or are `open` if they never end
+    /// Mark spans that take longer than this with the reason `timeout`, or as `open` if they never end
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_nanos)]
     pub(crate) timeout: u64,
 }

@@ -13,11 +13,11 @@ use crate::exit::Blame;
 /// For whom a list is printed.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListFormat {
-    /// For people
+    /// A table for people
     Table,
     /// One JSON object
     Json,
-    /// Comma-separated values with a line of names
+    /// Comma-separated values with a header line
     Csv,
 }
 

@@ -23,12 +23,12 @@ use crate::heph::HEPH_PACKET;
 /// Which session, and how it is analysed.
 #[derive(clap::Args)]
 pub(crate) struct SessionArgs {
-    /// The session's folder, or one with sessions of which the newest is meant [default: the newest in ada_traces]
+    /// The session's folder, or a folder of sessions, of which the newest is taken [default: the newest in ada_traces]
     pub(crate) session: Option<PathBuf>,
-    /// Spans that take longer than this have the reason `timeout`, or are `open` if they never end
+    /// Mark spans that take longer than this with the reason `timeout`, or as `open` if they never end
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_nanos)]
     pub(crate) timeout: u64,
-    /// Look for source lines in this folder's files first: debug files or unstripped ones with the modules' build-ids
+    /// Look for source lines in this folder first: in debug files or unstripped files with the modules' build-ids
     #[arg(long, value_name = "DIR")]
     pub(crate) debug_dir: Option<PathBuf>,
 }

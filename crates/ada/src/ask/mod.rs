@@ -23,10 +23,10 @@ pub(crate) use answers::{called_json, finding_json};
 
 const EXAMPLES: &str = "\
 Examples:
-  ada ask called parse_number              yes, how often and when; no; or that the trace cannot tell, and why
+  ada ask called parse_number       yes, how often and when; no; or why the trace cannot tell
   ada ask called 'net::*'
-  ada ask why-slow frame:4712:90           what a span's time went into
-  ada ask findings                         what may be wrong, the worst first
+  ada ask why-slow frame:4712:90    where a span's time went
+  ada ask findings                  what may be wrong, the worst first
   ada ask findings --symptom \"requests hang\"";
 
 #[derive(clap::Args)]
@@ -40,21 +40,21 @@ pub(crate) struct Args {
 enum Question {
     /// Was a function called?
     Called {
-        /// Its name, demangled or as linkers spell it (wildcards `*`, `?`)
+        /// The function's name, demangled or mangled (wildcards `*`, `?`)
         function: String,
         #[command(flatten)]
         common: Common,
     },
-    /// What did a span's time go into?
+    /// Where did a span's time go?
     WhySlow {
-        /// The span, as other commands print it
+        /// The span, as other commands print it, such as frame:4712:90
         span: String,
         #[command(flatten)]
         common: Common,
     },
     /// What may be wrong?
     Findings {
-        /// What was noticed, such as "it hangs"
+        /// What you noticed, such as "it hangs"
         #[arg(long, short)]
         symptom: Option<String>,
         /// List at most N
@@ -67,12 +67,12 @@ enum Question {
 
 #[derive(clap::Args)]
 struct Common {
-    /// Sessions' folders [default: the newest session in ada_traces]
+    /// Folders of sessions [default: the newest session in ada_traces]
     #[arg(value_name = "SESSION")]
     sessions: Vec<PathBuf>,
     #[command(flatten)]
     ask: AskArgs,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }

@@ -24,18 +24,18 @@ Examples:
   ada atf dump SESSION --thread 4711 --limit 100 --detail
   ada atf dump SESSION --format json | jq 'select(.kind == \"exception\")'
 
-Damage is listed on stderr, and gives exit code 1.";
+Damage is listed on stderr, and the exit code is then 1.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The session's folder, that of one of its processes, or one with sessions of which the newest is meant [default: the
+    /// The folder of a session, of one of its processes, or of several sessions (the newest is taken) [default: the
     /// newest in ada_traces]
     session: Option<PathBuf>,
-    /// Lines for people, or a JSON object a line
+    /// Text for people, or one JSON object per line
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Print only this thread; can be given several times
+    /// Print only this thread; may be given several times
     #[arg(long, value_name = "ID")]
     thread: Vec<u32>,
     /// Print at most N events

@@ -21,7 +21,7 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print a session's events, all threads in one order
+    /// Print a session's events, with all threads in one sequence
     Dump(dump::Args),
     /// Check a session's files: headers, checksums, times and links
     Verify(verify::Args),

@@ -16,15 +16,15 @@ const EXAMPLES: &str = "\
 Example:
   ada atf verify ada_traces/session_20250131_120000
 
-Exit code 0: all is sound. Exit code 1: findings, a line each.";
+Exit codes: 0 no damage; 1 findings, one per line.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The session's folder, that of one of its processes, or one with sessions of which the newest is meant [default: the
+    /// The folder of a session, of one of its processes, or of several sessions (the newest is taken) [default: the
     /// newest in ada_traces]
     session: Option<PathBuf>,
-    /// Lines for people, or one JSON object
+    /// Text for people, or one JSON object
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }

@@ -28,7 +28,7 @@ pub(super) fn choose(trees: Vec<Tree>, takes_all: bool) -> anyhow::Result<Vec<Tr
         "a" => Ok(trees),
         answer => match answer.parse::<usize>().ok().and_then(|number| trees.into_iter().nth(number.wrapping_sub(1))) {
             Some(tree) => Ok(vec![tree]),
-            None => bail!("none was chosen"),
+            None => bail!("no process was chosen"),
         },
     }
 }

@@ -28,36 +28,45 @@ Examples:
   ada attach --unit postgresql --follow-new
   ada attach 4711 --tree --max-overhead 5%
 
-All hooks are removed at the end, and the processes go on as they were. What an ada that was killed has left in them is
-removed first. Hooks keep within a tenth of the processor time: hotter functions are counted instead of recorded, and the
-session says which (--max-overhead none records all).
+All hooks are removed at the end, and the processes go on as they were. Hooks that a killed ada has left in them are \
+removed first. Hooks keep within 10 % of the processor time: hotter functions are counted instead of recorded, and \
+the session says which (--max-overhead none records all).
 
-Exit codes: 0 when all were recorded, 1 when some could not be attached to or are left with hooks, 125 when none could.";
+Exit codes:
+  0    all were recorded
+  1    some could not be attached to, or are left with hooks
+  125  none could be attached to";
+
+const WHICH: &str = "Which processes";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A process id, or the name of a program as `ps` shows it, with wildcards `*` and `?`: all processes of the tree that has it
-    #[arg(value_name = "PID|NAME", value_parser = parse_target, required_unless_present_any = ["unit", "container", "port"],
-          conflicts_with_all = ["unit", "container", "port"])]
+    /// A process id, or the name of a program as `ps` shows it (wildcards `*`, `?`).
+    ///
+    /// An id is that process alone. A name is the process that has it, and all processes below it.
+    #[arg(value_name = "PID|NAME", value_parser = parse_target, conflicts_with_all = ["unit", "container", "port"],
+          required_unless_present_any = ["unit", "container", "port"])]
     target: Option<Target>,
-    /// The processes of a unit of systemd, such as nginx.service
-    #[arg(long, value_name = "UNIT", conflicts_with_all = ["container", "port"])]
+    /// The processes of a systemd unit, such as nginx.service
+    #[arg(long, value_name = "UNIT", conflicts_with_all = ["container", "port"], help_heading = WHICH)]
     unit: Option<String>,
-    /// The processes of a container, by its name or id as podman or docker know it
-    #[arg(long, value_name = "NAME", conflicts_with = "port")]
+    /// The processes of a podman or docker container, by its name or id
+    #[arg(long, value_name = "NAME", conflicts_with = "port", help_heading = WHICH)]
     container: Option<String>,
     /// The process that listens on this port, TCP or UDP, and those below it
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = WHICH)]
     port: Option<u16>,
     /// With a process id: the processes below it as well
-    #[arg(long)]
+    #[arg(long, help_heading = WHICH)]
     tree: bool,
-    /// Record all processes that fit, though they have nothing to do with each other
-    #[arg(long)]
+    /// Record all processes that match, even unrelated ones
+    #[arg(long, help_heading = WHICH)]
     all: bool,
-    /// Record processes that fit and are started later as well. Those that a recorded process starts are recorded anyway
-    #[arg(long)]
+    /// Also record matching processes that are started later.
+    ///
+    /// Processes that a recorded one starts are recorded anyway.
+    #[arg(long, help_heading = WHICH)]
     follow_new: bool,
     #[command(flatten)]
     recording: RecordingArgs,
@@ -130,7 +139,7 @@ fn conclude(recorded: Vec<Recorded>, quiet: bool) -> anyhow::Result<Outcome> {
     }
     if reports.is_empty() {
         let Some(first) = failures.into_iter().next() else {
-            say(format_args!("ada: no process came that fits\n"));
+            say(format_args!("ada: no matching process was started\n"));
             return Ok(Outcome::Findings);
         };
         return Err(first).not_traced(125);
@@ -139,10 +148,7 @@ fn conclude(recorded: Vec<Recorded>, quiet: bool) -> anyhow::Result<Outcome> {
     failures.iter().for_each(|error| say(format_args!("ada: {error}\n")));
     let sessions: Vec<PathBuf> = reports.iter().map(|(_, report)| report.session.clone()).collect();
     let beside = several::join(&sessions).output_failed(|| {
-        format!(
-            "cannot put what was recorded together in {}; the sessions beside it have the rest",
-            sessions[0].display()
-        )
+        format!("cannot join the recorded sessions in {}; the sessions beside it have the rest", sessions[0].display())
     })?;
     if !quiet {
         for (pid, report) in &mut reports {
@@ -161,12 +167,17 @@ fn conclude(recorded: Vec<Recorded>, quiet: bool) -> anyhow::Result<Outcome> {
     Ok(if is_clean { Outcome::Clean } else { Outcome::Findings })
 }
 
-#[derive(clap::Args)]
-#[command(after_help = "\
-Ends `ada attach` for that process: all hooks are removed, and the session is complete. Where the ada that recorded a process
-was killed, the hooks that it has left there are removed; what it had written stays.
+const DETACH_HELP: &str = "\
+Ends the recording of that process: all hooks are removed, and the session is complete. If the ada that recorded it \
+was killed, the hooks that it has left there are removed, and what it had written stays.
 
-Exit codes: 0 when the process goes on without hooks, 1 when some could not be removed, 3 when there is nothing to detach from.")]
+Exit codes:
+  0  the process goes on without hooks
+  1  some hooks could not be removed
+  3  there is nothing to detach from";
+
+#[derive(clap::Args)]
+#[command(after_help = DETACH_HELP)]
 pub(crate) struct DetachArgs {
     /// The process, as `ada ps` shows it
     #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
@@ -177,7 +188,7 @@ pub(crate) fn detach(args: &DetachArgs) -> anyhow::Result<Outcome> {
     let pid = ProcessId(args.pid);
     let words = match live::ask(pid, &Request::Detach) {
         Ok(Answer::Detached) => format!("process {pid} goes on without hooks"),
-        Ok(_) => anyhow::bail!("the trace of process {pid} gave another answer than asked for"),
+        Ok(_) => anyhow::bail!("unexpected answer from the ada that traces process {pid}"),
         Err(error @ (LiveError::NotTraced { .. } | LiveError::NotAllowed { .. })) => {
             let Some(HookRemoval { processes, passing, kept }) = ada_control::remove_orphaned_hooks(pid)? else {
                 return Err(error.into());

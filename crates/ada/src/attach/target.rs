@@ -71,14 +71,15 @@ impl Target {
         match self {
             Self::Pid(pid) => format!("cannot attach to process {pid}: there is no such process"),
             Self::Name(name) => format!(
-                "no process is called {name}, of those that have not started ada itself; give a name as `ps -e` shows it, a pattern such as '*{name}*', or a process id"
+                "no process is called {name} (ada and its parents do not count); give a name as `ps -e` shows it, \
+                 a pattern such as '*{name}*', or a process id"
             ),
             Self::Unit(unit) => {
                 format!("no process runs in unit {unit}; `systemctl list-units` shows those that are there")
             }
-            Self::Container(name) => format!("no process runs in container {name}, or none that may be seen from here"),
+            Self::Container(name) => format!("no process runs in container {name}, or none that is visible from here"),
             Self::Port(port) => {
-                format!("nobody listens on port {port}, or none whose descriptors may be seen: try as root")
+                format!("no process listens on port {port}, or ada may not see which: try as root")
             }
         }
     }

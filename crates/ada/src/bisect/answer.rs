@@ -44,13 +44,15 @@ impl Answer {
         let made = trials.made;
         match self {
             Self::NoHooks(difference) => line(&format!(
-                "no hook makes the difference: it is there with no function hooked ({difference}), and so by ada's mere presence"
+                "no hook makes the difference: it remains with no function hooked ({difference}), \
+                 so ada's mere presence makes it"
             )),
             Self::ByItself(difference) => line(&format!(
                 "the difference is not repeatable: untraced runs differ from each other as well, now and then ({difference})"
             )),
             Self::NotAgain => line(&format!(
-                "the difference is not repeatable: what was found in {made} traced runs did not show again; more --runs may show it"
+                "the difference is not repeatable: what was found in {made} traced runs did not show again; \
+                 a higher --runs may show it"
             )),
             Self::Unfinished if found.sets.is_empty() => {
                 line(&format!("the hooks were not found in {made} traced runs; a higher --max-runs may find them"))
@@ -61,7 +63,10 @@ impl Answer {
 }
 
 pub(crate) fn endless(baseline: &Baseline) -> anyhow::Result<Outcome> {
-    line(&format!("nothing to compare: untraced, there was {}; --timeout allows more", baseline.expected.end))?;
+    line(&format!(
+        "nothing to compare: untraced, there was {}; a longer --timeout allows more",
+        baseline.expected.end
+    ))?;
     Ok(Outcome::Undecided)
 }
 
@@ -76,7 +81,7 @@ pub(crate) fn unsteady(words: &str, baseline: &Baseline) -> anyhow::Result<()> {
 }
 
 pub(crate) fn too_few_runs(most: u32) -> anyhow::Result<Outcome> {
-    line(&format!("{most} traced runs are too few to compare; --max-runs allows more"))?;
+    line(&format!("{most} traced runs are too few to compare; a higher --max-runs allows more"))?;
     Ok(Outcome::Undecided)
 }
 
@@ -156,8 +161,8 @@ fn quoted(word: &str) -> String {
 
 /// Has later traces leave the culprits alone.
 pub(crate) fn keep(all: &AllHooks, found: &Found) -> anyhow::Result<()> {
-    let folder = QuarantineFolder::by_default().context("no folder for it: $ADA_CACHE_DIR says where");
-    let folder = folder.output_failed(|| "the quarantine cannot be kept".into())?;
+    let folder = QuarantineFolder::by_default().context("no folder for it is known; set $ADA_CACHE_DIR");
+    let folder = folder.output_failed(|| "cannot write the quarantine".into())?;
     let mut files: BTreeMap<usize, QuarantinedFile> = BTreeMap::new();
     for set in &found.sets {
         for &hook in &set.hooks {
@@ -174,7 +179,7 @@ pub(crate) fn keep(all: &AllHooks, found: &Found) -> anyhow::Result<()> {
         file.path = path.to_string_lossy().into_owned();
         file.is_whole = found.files.contains(&number);
         let kept = FileId::of_path(path).and_then(|id| folder.add(&id, file).map(|()| id));
-        let id = kept.output_failed(|| format!("the quarantine of {} cannot be kept", path.display()))?;
+        let id = kept.output_failed(|| format!("cannot write the quarantine of {}", path.display()))?;
         line(&format!(
             "kept in quarantine: {} (`ada quarantine --remove {}` forgets it)",
             path.display(),

@@ -37,18 +37,18 @@ use crate::scratch::Scratch;
 const EXAMPLES: &str = "\
 Examples:
   ada bisect -- ./program --its options
-  ada bisect --keep -- ./program              (and have later traces leave the culprits alone)
-  ada bisect --compare exit -- ./program      (its output differs by itself: it prints times or addresses)
-  ada bisect --runs 20 -- ./program           (it fails now and then)
+  ada bisect --keep -- ./program           and have later traces leave the culprits alone
+  ada bisect --compare exit -- ./program   if its output always differs, such as times or addresses
+  ada bisect --runs 20 -- ./program        if it fails now and then
   ada bisect --detail all -- ./program <input
 
-The command is run dozens of times, so it should do the same each time, whatever an earlier run did. Standard
-input is read once, and each run gets it; from a terminal, none. Processes that a run leaves behind are ended.
+The command is run dozens of times, so it should do the same each time, whatever an earlier run did. Standard input \
+is read once and given to each run; from a terminal, nothing is read. Processes that a run leaves behind are killed.
 
 Exit codes:
   0    traced and untraced runs are the same
-  1    they differ: the hooks that make the difference are named, or it is said that no hook does
-  3    nothing can be said: untraced runs differ from each other, or what differs now and then does not come again
+  1    they differ: the hooks that make the difference are named, or no hook makes it
+  3    no answer: untraced runs differ from each other, or the difference does not come again
   124 to 127, as from ada trace: the command could not be run or traced
   130  interrupted";
 
@@ -61,23 +61,23 @@ const TIMES_SLOWER: u32 = 20;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to compare; several with commas [default: all that is the same in untraced runs]
+    /// What to compare, separated by commas [default: everything that is the same in untraced runs]
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     compare: Vec<Compared>,
-    /// How often the command is run by itself, and traced with all hooks. More find what differs now and then
+    /// Number of untraced runs, and of runs traced with all hooks; more find differences that are intermittent
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(2..=1000))]
     runs: u32,
-    /// How many traced runs to make at most
+    /// Make at most N traced runs
     #[arg(long, value_name = "N", default_value = "300", value_parser = clap::value_parser!(u32).range(2..))]
     max_runs: u32,
-    /// How long a run may take, such as 30s, before it counts as one that does not end [default: 10 s, and 20 times what
-    /// an untraced run takes]
+    /// A run that takes longer, such as 30s, counts as one that does not end [default: 10 s, plus 20 times what the
+    /// slowest untraced run takes]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     timeout: Option<Duration>,
-    /// Keep the culprits in quarantine: later traces of these files leave them alone. `ada quarantine` lists what is kept
+    /// Quarantine the culprits: later traces of these files do not hook them; see `ada quarantine`
     #[arg(long)]
     keep: bool,
-    /// Print the result only
+    /// Print only the result
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -89,11 +89,11 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Compared {
-    /// The exit code or the signal, and that it ends at all
+    /// The exit code or signal, and whether the program ends at all
     Exit,
-    /// What it writes to standard output
+    /// What the program writes to standard output
     Stdout,
-    /// What it writes to standard error
+    /// What the program writes to standard error
     Stderr,
     /// All three
     All,

@@ -19,15 +19,15 @@ use judge::{Answer, Judge, Judgement};
 use rule::Written;
 
 const HELP: &str = "\
-Rules, one a line; `#` begins a comment. Functions are named as in other commands (wildcards `*`, `?`):
-  called init_cache                    it was called
-  not called abort                     it was hooked all the time, and was not
-  calls malloc <= 1000                 how often: <, <=, ==, >=, >
-  order open_log before write_log      the first call of one is before that of the next
-  p99 handle_request < 5ms             also p50, p95, max, total and self
-  no leak                              no finding of this kind; also: no crash, no unjoined thread,
-  no finding hang                        no finding KIND (`ada ask findings`), no finding (of any kind)
-  no wait over 50ms                    no call that waits (locks, joins, input) took longer
+Rules, one per line; `#` begins a comment. Functions are named as in other commands (wildcards `*`, `?`):
+  called init_cache                 it was called
+  not called abort                  it was hooked all the time, and never called
+  calls malloc <= 1000              how often it was called: <, <=, ==, >=, >
+  order open_log before write_log   the first call of one comes before that of the other
+  p99 handle_request < 5ms          also p50, p95, max, total and self
+  no leak                           no such finding; also: no crash, no unjoined thread
+  no finding hang                   no finding KIND (`ada ask findings`); no finding (of any kind)
+  no wait over 50ms                 no call that waits (locks, joins, input) took longer
 
 Examples:
   ada trace -- ./server --self-test && ada check --rules trace.rules
@@ -37,7 +37,7 @@ Exit codes:
   0  all rules hold
   1  a rule is broken, or the session is damaged
   2  the command line or the rules are wrong
-  3  no rule is broken, and the trace cannot tell of some; or it cannot be read
+  3  no rule is broken, but for some the trace cannot tell; or it cannot be read
   4  a result could not be written";
 
 #[derive(clap::Args)]
@@ -48,13 +48,13 @@ pub(crate) struct Args {
     /// The file with the rules
     #[arg(long, value_name = "FILE")]
     rules: PathBuf,
-    /// Write the results as JUnit XML too
+    /// Also write the results as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Write the results as SARIF 2.1.0 too
+    /// Also write the results as SARIF 2.1.0
     #[arg(long, value_name = "FILE")]
     sarif: Option<PathBuf>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }

@@ -15,20 +15,21 @@ use crate::quantity::parse_duration;
 
 #[derive(clap::Args)]
 pub(super) struct AppendArgs {
-    /// Add the sessions to a folder of Parquet files that others may read and add to meanwhile
+    /// Add the sessions to a folder of Parquet files, which others may read and add to at the same time
     #[arg(long, help_heading = "Many machines")]
     append: bool,
-    /// The machine that the sessions come from [default: as the recorder's called itself]
+    /// The machine that the sessions come from [default: the name of the machine that recorded them]
     #[arg(long, value_name = "NAME", requires = "append", help_heading = "Many machines")]
     host: Option<String>,
-    /// What was recorded [default: the file name of the first program]
+    /// The service that was recorded [default: the file name of the first program]
     #[arg(long, value_name = "NAME", requires = "append", help_heading = "Many machines")]
     service: Option<String>,
     /// The version of what was recorded [default: the build-id of the first program]
     #[arg(long, value_name = "NAME", requires = "append", help_heading = "Many machines")]
     release: Option<String>,
-    /// Leave tables out that are not written after this time; which these are is said, and stored
-    #[arg(long, value_name = "DURATION", requires = "append", value_parser = parse_duration, help_heading = "Many machines")]
+    /// Leave out tables that are not written within DURATION; the output and the dataset say which these are
+    #[arg(long, value_name = "DURATION", requires = "append", value_parser = parse_duration)]
+    #[arg(help_heading = "Many machines")]
     max_time: Option<Duration>,
 }
 

@@ -44,7 +44,7 @@ impl Collector {
     /// Nothing is sent yet.
     pub(super) fn new(address: &Path) -> anyhow::Result<Self> {
         let text = address.to_str().context("an address is text")?;
-        let address: Uri = text.parse().with_context(|| format!("{text} is no address"))?;
+        let address: Uri = text.parse().with_context(|| format!("{text} is not a valid address"))?;
         if address.scheme_str() != Some("http") {
             bail!("{text}: ada sends over http only; a collector on this machine can pass spans on by https");
         }

@@ -21,37 +21,38 @@ use crate::spans::FilterArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  ada export --to perfetto                                the newest session for ui.perfetto.dev, in session_….pftrace
+  ada export --to perfetto              the newest session for ui.perfetto.dev, in session_….pftrace
   ada export --to chrome -o trace.json SESSION --min-duration 10us
-  ada export --to firefox -o profile.json --thread 4711   for profiler.firefox.com
+  ada export --to firefox -o profile.json --thread 4711
   ada export --to speedscope -o trace.speedscope.json --since 1s --until 1.2s
   ada export --to folded -o - | flamegraph.pl > flame.svg
   ada export --to pprof && go tool pprof -top session_….pb
-  ada export --to otlp -o http://localhost:4318 --own     spans to an OpenTelemetry collector
+  ada export --to otlp -o http://localhost:4318 --own   spans to an OpenTelemetry collector
   ada export --to heph -o trace.heph --type logical
-  ada export --to parquet tables/                         every table of the newest session
-  ada export --to parquet tables/ SESSION1 SESSION2       several sessions, one folder each below each table
-  ada export --to parquet --append fleet/ SESSION         a session of many, by service, version, host and start
+  ada export --to parquet tables/                       every table of the newest session
+  ada export --to parquet tables/ SESSION1 SESSION2     each session in a folder below each table
+  ada export --to parquet --append fleet/ SESSION       by service, version, host and start
   ada export --to sqlite trace.db --table spans --table functions
 
 DuckDB:  SELECT name, sum(self_ns) FROM 'tables/spans/**/*.parquet' GROUP BY name
-docs/export.md says what each format holds, and has worked examples for DuckDB, pandas, Polars and Spark;
-docs/fleet.md has the questions that one asks of many machines.";
+
+docs/export.md describes each format, with worked examples for DuckDB, pandas, Polars and Spark. docs/fleet.md has \
+the questions that one asks of many machines.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to write
+    /// Format to export to
     #[arg(long, value_enum)]
     to: Target,
-    /// A new file, a new folder for Parquet, or a collector's address for OTLP; - is stdout [default: the first PLACE, or the session's name with the
-    /// format's ending]
+    /// Where to write: a new file, a new folder for Parquet, or a collector's address for OTLP; - is stdout [default:
+    /// the first PLACE, or the session's name with the format's extension]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Where to write, unless --output says so, and the sessions' folders [default: the newest session in ada_traces]
+    /// Where to write, unless --output says so; then folders of sessions [default: the newest session in ada_traces]
     #[arg(value_name = "PLACE|SESSION")]
     words: Vec<PathBuf>,
-    /// Only this table, of Parquet and SQLite; may be given several times
+    /// Only this table (for Parquet and SQLite); may be given several times
     #[arg(long, value_name = "NAME")]
     table: Vec<String>,
     #[command(flatten)]
@@ -70,17 +71,17 @@ enum Target {
     Chrome,
     /// A processed profile for profiler.firefox.com
     Firefox,
-    /// For speedscope.app
+    /// A profile for speedscope.app
     Speedscope,
     /// Heph trace packets
     Heph,
-    /// OpenTelemetry's spans, into a file or to a collector's address
+    /// OpenTelemetry spans, to a file or a collector's address
     Otlp,
     /// Folded stacks, for flame graph scripts
     Folded,
-    /// pprof's profile, for `go tool pprof` and what reads that
+    /// A pprof profile, for `go tool pprof` and other readers of that format
     Pprof,
-    /// A folder of Parquet files for each table
+    /// Parquet files, in a folder for each table
     Parquet,
     /// One SQLite file
     Sqlite,

@@ -47,11 +47,11 @@ impl fmt::Display for Address {
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 pub(super) struct EndpointArgs {
-    /// Datagrams, at PORT (on this machine) or HOST:PORT
+    /// Use UDP datagrams, at PORT (on this machine) or HOST:PORT
     #[arg(long, value_name = "ADDR")]
     udp: Option<Address>,
 
-    /// A connection, at PORT (on this machine) or HOST:PORT
+    /// Use a TCP connection, at PORT (on this machine) or HOST:PORT
     #[arg(long, value_name = "ADDR")]
     tcp: Option<Address>,
 }

@@ -17,17 +17,17 @@ Examples:
   nc -l 9000 | ada heph dump - --format json | jq .description
 
 Times are nanoseconds since the trace's epoch; where the trace has said its epoch, events after that show the wall \
-clock too. The first ten malformed packets are a line on stderr each, the others are counted, and the exit code is \
-then 1.";
+clock too. The first ten malformed packets get a line each on stderr, the others are counted, and the exit code \
+is then 1.";
 
-/// Print the packets of a trace, one a line
+/// Print the packets of a trace, one per line
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// How to print: text, or a JSON object a line
+    /// Output format: text, or one JSON object per line
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }

@@ -17,7 +17,7 @@ pub(crate) struct Input {
     #[arg(value_name = "FILE|-")]
     file: PathBuf,
 
-    /// Refuse packets that claim more bytes than this; about twice as much memory is used at most
+    /// Reject packets that claim more bytes than this; at most about twice as much memory is used
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_PACKET)]
     max_packet: u32,
 }

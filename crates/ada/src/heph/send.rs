@@ -23,8 +23,8 @@ Examples:
   ada heph send trace.heph --tcp 9000
   ada heph send - --udp collector:9000 --rate 5000 < trace.heph
 
-Only whole, sound packets are sent. What is malformed, or too large for a datagram, is left out: the first ten of each are \
-a line on stderr, the others are counted, and the exit code is then 1.";
+Only whole, valid packets are sent. What is malformed, or too large for a datagram, is left out: the first ten of \
+each get a line on stderr, the others are counted, and the exit code is then 1.";
 
 /// Send a trace to a listener
 #[derive(clap::Args)]
@@ -36,7 +36,8 @@ pub(super) struct Args {
     #[command(flatten)]
     endpoint: EndpointArgs,
 
-    /// Packets a second at most [default: 20000 for UDP, which loses what comes too fast; no limit for TCP]
+    /// Send at most this many packets per second [default: 20000 for UDP, which loses what comes too fast; no limit for
+    /// TCP]
     #[arg(long, value_name = "EVENTS_PER_SECOND")]
     rate: Option<NonZeroU32>,
 }

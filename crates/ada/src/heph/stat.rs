@@ -42,7 +42,7 @@ pub(super) struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// How to print: text, or one JSON object
+    /// Output format: text, or one JSON object
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }

@@ -25,12 +25,12 @@ use crate::heph::{Complaints, Input};
 
 const EXAMPLES: &str = "\
 Examples:
-  ada import heph trace.heph                 a session in ada_traces, which `ada view` and all others show
+  ada import heph trace.heph         a session in ada_traces, for `ada view` and all other commands
   nc -l 9000 | ada import heph -
 
-Each stream becomes a thread, and so does each substream other than 0; events that overlap without one enclosing the
-other are put on threads beside it. The packets themselves are kept too: `ada export --to heph` gives them back as they
-came. Memory: 64 bytes for each event, and each description once.";
+Each stream becomes a thread, and so does each substream other than 0. Events that overlap without one enclosing the \
+other are put on extra threads beside it. The packets themselves are kept too: `ada export --to heph` returns them as \
+they came. Memory: 64 bytes for each event, and each description once.";
 
 /// The packets that a session was made of, in a process's folder.
 pub(crate) const PACKETS_FILE: &str = "packets.heph";
@@ -42,13 +42,13 @@ const LARGE: usize = 4096;
 /// Heph does not know processes.
 const PID: u32 = 1;
 
-/// Make a session of a Heph trace
+/// Convert a Heph trace to a session
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
     input: Input,
-    /// Where to make the session's folder
+    /// Folder that the session is written to
     #[arg(long, value_name = "DIR", default_value = "ada_traces")]
     output: PathBuf,
 }

@@ -79,7 +79,7 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
             about: "Lists calls, threads and callbacks by conditions; neighbours that are alike are folded into one item with how many there are and an exemplar.",
             arguments: vec![
                 session(),
-                ("function", text("only functions whose name matches; * and ? are wild"), false),
+                ("function", text("only functions whose name matches; wildcards * and ?"), false),
                 ("module", text("only modules whose file name matches"), false),
                 ("thread_id", number("only this thread"), false),
                 ("status", text("completed, exited, canceled, unmatched, open or entry_only"), false),
@@ -148,7 +148,7 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
             about: "Calls, total, self and percentiles of functions.",
             arguments: vec![
                 session(),
-                ("function", text("only functions whose name matches; * and ? are wild"), false),
+                ("function", text("only functions whose name matches; wildcards * and ?"), false),
                 ("module", text("only this module"), false),
                 ("sort", json!({ "type": "string", "enum": ["self", "total", "calls", "p99", "max"] }), false),
                 cursor(),
@@ -168,7 +168,7 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
                 session(),
                 ("thread_id", number("the thread"), true),
                 ("from_seq", number("the first event's position"), false),
-                ("function", text("only functions whose name matches; * and ? are wild"), false),
+                ("function", text("only functions whose name matches; wildcards * and ?"), false),
                 cursor(),
             ],
             answer: vec![("session", json!({ "type": "string" }))],
@@ -183,7 +183,7 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
             about: "File and line of functions, from debug information with the recorded module's build-id.",
             arguments: vec![
                 session(),
-                ("function", text("functions whose name matches; * and ? are wild"), true),
+                ("function", text("functions whose name matches; wildcards * and ?"), true),
                 cursor(),
             ],
             answer: vec![("session", json!({ "type": "string" }))],
@@ -201,7 +201,7 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
             about: "Was a function called? yes (how often, when), no (it was hooked all the time and nothing was dropped), or unknown, and why.",
             arguments: vec![
                 session(),
-                ("function", text("its name, demangled or as linkers spell it; * and ? are wild"), true),
+                ("function", text("its name, demangled or as linkers spell it; wildcards * and ?"), true),
                 cursor(),
             ],
             answer: vec![

@@ -30,12 +30,13 @@ use tool_context::ToolContext;
 
 const EXAMPLES: &str = "\
 Examples:
-  ada mcp                                     serves the sessions in ada_traces on stdin and stdout
-  ada mcp SESSION                             only this session
-  ada mcp traces/ --allow-record              agents may also record programs, into traces/
-  ada mcp --http 7071                         on http://127.0.0.1:7071/mcp instead, with the token that it prints
+  ada mcp                          serves the sessions in ada_traces on stdin and stdout
+  ada mcp SESSION                  only this session
+  ada mcp traces/ --allow-record   agents may also record programs, into traces/
+  ada mcp --http 7071              on http://127.0.0.1:7071/mcp instead, with the printed token
 
-An agent's configuration: {\"mcpServers\": {\"ada\": {\"command\": \"ada\", \"args\": [\"mcp\", \"/path/to/traces\"]}}}";
+An agent's configuration:
+  {\"mcpServers\": {\"ada\": {\"command\": \"ada\", \"args\": [\"mcp\", \"/path/to/traces\"]}}}";
 
 /// Letters of a token that cannot be found by trying.
 const SHORTEST_TOKEN: usize = 16;
@@ -43,22 +44,25 @@ const SHORTEST_TOKEN: usize = 16;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Sessions' folders, or folders that have sessions [default: ada_traces]
+    /// Folders of sessions, or folders that contain sessions [default: ada_traces]
     #[arg(value_name = "SESSION|FOLDER")]
     folders: Vec<PathBuf>,
-    /// Serve on this port of the loopback interface instead of stdin and stdout; 0 takes a free one. Clients send the header `Authorization: Bearer TOKEN`, with $ADA_MCP_TOKEN or, without that, a token that is made anew and printed
+    /// Serve on this loopback port instead of stdin and stdout; 0 takes a free one.
+    ///
+    /// Clients send the header `Authorization: Bearer TOKEN`. TOKEN is $ADA_MCP_TOKEN or, without that, a new token,
+    /// which is printed.
     #[arg(long, value_name = "PORT")]
     http: Option<u16>,
-    /// Let agents run programs and record them, into the first folder
+    /// Let agents run programs and record them into the first folder
     #[arg(long)]
     allow_record: bool,
-    /// How long one answer may take
+    /// Time limit for one answer
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
     max_time: Duration,
-    /// Memory that one query may use for sorting and grouping
+    /// Memory limit for sorting and grouping in one query
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = parse_bytes)]
     max_memory: u64,
-    /// Spans that take longer than this have the reason `timeout`
+    /// Mark spans that take longer than this with the reason `timeout`
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_nanos)]
     timeout: u64,
 }

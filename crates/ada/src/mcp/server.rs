@@ -78,7 +78,8 @@ impl ServerHandler for Server {
 /// Serves one client on stdin and stdout, until it goes.
 pub(super) async fn serve_stdio(thread: SessionThread<ToolContext>, allows_record: bool) -> anyhow::Result<()> {
     let server = Server::new(thread, allows_record);
-    let running = server.serve(rmcp::transport::stdio()).await.context("the client did not say hello")?;
+    let running =
+        server.serve(rmcp::transport::stdio()).await.context("the client did not complete the MCP handshake")?;
     running.waiting().await.context("the server failed")?;
     Ok(())
 }

@@ -45,7 +45,7 @@ pub(super) fn write(engine: &Engine, sql: &str, how: &How<'_>) -> anyhow::Result
         blamed(destination.finish().map_err(failed))?;
     }
     if let Some(given) = did_truncate {
-        say(format_args!("ada: there are more than {given} rows; --max-rows lets more through\n"));
+        say(format_args!("ada: there are more than {given} rows; a larger --max-rows prints more\n"));
     }
     Ok(())
 }

@@ -36,7 +36,8 @@ The dialect is SQLite's, read-only. docs/query.md describes the tables.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Sessions' folders, or folders that `ada export --to parquet` wrote, and a query behind them [default: the newest session in ada_traces; a shell]
+    /// Folders of sessions, or folders that `ada export --to parquet` wrote; then a query [default: the newest session
+    /// in ada_traces; an interactive shell]
     #[arg(value_name = "SESSION|SQL")]
     words: Vec<String>,
     #[command(flatten)]
@@ -44,19 +45,19 @@ pub(crate) struct Args {
     /// Describe the tables and functions
     #[arg(long)]
     schema: bool,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     /// Write to a new file instead of stdout
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print at most N rows, and say when there are more
+    /// Print at most N rows, and say if there are more
     #[arg(long, value_name = "N")]
     max_rows: Option<u64>,
-    /// Give up after so long, such as 30s
+    /// Give up after DURATION, such as 30s
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     max_time: Option<Duration>,
-    /// Memory that a query may use for sorting and grouping, such as 512M
+    /// Memory limit for sorting and grouping, such as 512M
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_bytes)]
     max_memory: u64,
 }
@@ -65,11 +66,11 @@ pub(crate) struct Args {
 pub(crate) enum Format {
     /// For people
     Table,
-    /// A list of objects
+    /// A JSON array of objects
     Json,
-    /// An object a line
+    /// One JSON object per line
     Ndjson,
-    /// Comma-separated values with a line of names
+    /// Comma-separated values with a header line
     Csv,
     /// A Parquet file; needs --output
     Parquet,
@@ -93,7 +94,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
     } else if exported.len() == sessions.len() {
         (Engine::over_parquet(&exported, Cancel::watching(flag.clone()))?, Outcome::Clean)
     } else {
-        bail!("sessions and exported folders cannot be asked together");
+        bail!("sessions and exported folders cannot be queried together");
     };
     // Only now: a session that takes long to be analysed is ended by Ctrl-C as usual.
     flag::register(SIGINT, flag).context("cannot catch Ctrl-C")?;

@@ -82,7 +82,7 @@ fn command(engine: &Engine, line: &str, how: &mut How<'_>) -> anyhow::Result<boo
             "csv" => how.format = Format::Csv,
             _ => say(format_args!("formats are table, json, ndjson and csv\n")),
         },
-        _ => say(format_args!("{word} is not known; .help lists commands\n")),
+        _ => say(format_args!("unknown command {word}; .help lists commands\n")),
     }
     Ok(true)
 }

@@ -12,21 +12,21 @@ use usage::{GroupUse, QueueUse, groups, queues};
 
 const EXAMPLES: &str = "\
 Examples:
-  ada queues                           dispatch queues: blocks, how long they waited and ran
+  ada queues                      dispatch queues: blocks, how long they waited and ran
   ada queues --name 'com.example.*' --format json
-  ada spans --runtime gcd              the blocks themselves
+  ada spans --runtime gcd         the blocks themselves
 
-The depth is the largest number of blocks that waited at once. Jobs are those of Swift's tasks (`ada tasks`).";
+The depth is the largest number of blocks that waited at once. Jobs belong to Swift tasks (`ada tasks`).";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
-    /// Queues whose label matches (wildcards `*`, `?`)
+    /// Only queues whose label matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     name: Option<String>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }

@@ -28,9 +28,9 @@ Examples:
   ada report ada_traces/session_20261115_101500 --limit 20
   ada report --format json | jq .anomalies
 
-What may be wrong comes first, each with the command that shows more; then where the time went in the program's own
-functions: `… in libc (read)` is time in libraries that the function above it called.
-References such as frame:4712:90 are what `ada show` takes.";
+What may be wrong comes first, each with the command that shows more. Then comes where the time went in the \
+program's own functions: `… in libc (read)` is time in libraries that the function above it called. `ada show` takes \
+references such as frame:4712:90.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -39,22 +39,22 @@ pub(crate) struct Args {
     session: SessionArgs,
     #[command(flatten)]
     lens: LensArgs,
-    /// In which order functions are listed
+    /// Sort order of functions
     #[arg(long, value_enum, default_value_t = Sort::SelfTime)]
     sort: Sort,
-    /// How long each list may be
+    /// Print at most N lines of each list
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
     /// Print file and line of functions in tables too
     #[arg(long)]
     lines: bool,
-    /// Sort functions by times without what recording took; print these, and how far they may be off
+    /// Sort functions by times without the time that recording took; print these, and their possible error
     #[arg(long)]
     corrected: bool,
     /// Print names in full, and all columns
     #[arg(long)]
     wide: bool,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }

@@ -19,32 +19,32 @@ use crate::top;
 
 const EXAMPLES: &str = "\
 Examples:
-  ada show frame:4712:90               a call: when, how it ended, what called it and what it called
-  ada show event:4712:91               an event with its registers and stack, and the events around it
-  ada show thread:4712                 a thread: who made it, what it ran, how it ended
-  ada show callback:4712:90            a callback and the call that was handed its address
-  ada show task:7                      a Swift task: who made it, when it ran, what it waited for
-  ada show block:4712:90               a dispatched block: who submitted it, and to which queue
-  ada show function:1:42 SESSION       a function's calls and times
+  ada show frame:4712:90           a call: when, how it ended, who called it and what it called
+  ada show event:4712:91           an event with its registers and stack, and the events around it
+  ada show thread:4712             a thread: who created it, what it ran, how it ended
+  ada show callback:4712:90        a callback and the call that was given its address
+  ada show task:7                  a Swift task: who created it, when it ran, what it waited for
+  ada show block:4712:90           a dispatched block: who submitted it, and to which queue
+  ada show function:1:42 SESSION   a function's calls and times
 
-Other commands print such references. Registers and stack are there where the recording kept them
-(`ada trace --detail all`); source lines, where a file with the module's build-id has debug information.";
+Other commands print such references. Registers and stack are shown if they were recorded (`ada trace --detail all`); \
+source lines, if a file with the module's build-id has debug information.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to show
+    /// What to show: a reference that another command printed, such as frame:4712:90
     #[arg(value_name = "REF")]
     reference: Reference,
     #[command(flatten)]
     session: SessionArgs,
-    /// How many neighbours and callees to show
+    /// Show at most N neighbours and callees
     #[arg(long, value_name = "N", default_value_t = 5)]
     limit: usize,
-    /// Print all that is known: events with their registers, ids, evidence
+    /// Print everything known: events with their registers, ids, evidence
     #[arg(long)]
     wide: bool,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }

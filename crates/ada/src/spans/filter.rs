@@ -18,36 +18,38 @@ use crate::analysis::{
 /// Options that choose spans.
 #[derive(clap::Args)]
 pub(crate) struct FilterArgs {
-    /// Calls, or threads, callbacks, tasks and blocks
+    /// Only calls (frame), or only threads, callbacks, tasks and blocks (logical)
     #[arg(long = "type", value_enum)]
     kind: Option<Kind>,
-    /// What made them; may be given several times
+    /// Only spans of this kind; may be given several times
     #[arg(long, value_enum)]
     runtime: Vec<Runtime>,
-    /// How they ended: completed, exited, canceled, unmatched, open, entry_only or pending
+    /// Only spans with this status: completed, exited, canceled, unmatched, open, entry_only or pending
     #[arg(long)]
     status: Vec<Status>,
-    /// Why: tail_call, exception, unwind, canceled, crash, timeout, process_exit, dropped, attached_midway or none
+    /// Only spans that ended for this reason: tail_call, exception, unwind, canceled, crash, timeout, process_exit,
+    /// dropped, attached_midway or none
     #[arg(long)]
     reason: Vec<Reason>,
-    /// Functions of this name, such as flush_line or Stats::flush_line (wildcards `*`, `?`). May be given several times
+    /// Only functions with this name, such as flush_line or Stats::flush_line (wildcards `*`, `?`). May be given
+    /// several times
     #[arg(long, value_name = "PATTERN")]
     function: Vec<String>,
     #[command(flatten)]
     lens: LensArgs,
-    /// Spans of this thread, by its number or name; may be given several times
+    /// Only spans of this thread, by its id or name; may be given several times
     #[arg(long, value_name = "THREAD")]
     thread: Vec<String>,
-    /// Spans that took at least so long, such as 250us
+    /// Only spans that took at least DURATION, such as 250us
     #[arg(long, value_name = "DURATION", value_parser = parse_nanos)]
     min_duration: Option<u64>,
-    /// Spans that began at or after this: so long after the first event (1.5s), or a start_ns (@12050214209794)
+    /// Only spans that began at MOMENT or later: a time after the first event (1.5s), or a start_ns (@12050214209794)
     #[arg(long, value_name = "MOMENT")]
     since: Option<Moment>,
-    /// Spans that began before this
+    /// Only spans that began before MOMENT
     #[arg(long, value_name = "MOMENT")]
     until: Option<Moment>,
-    /// Calls whose captured values are so: 'port == 8081', 'path ~ /etc and result < 0', 'errno == ENOENT'
+    /// Only calls whose captured values match: 'port == 8081', 'path ~ /etc and result < 0', 'errno == ENOENT'
     #[arg(long = "where", value_name = "CONDITION")]
     values: Option<ValueTest>,
 }
@@ -196,7 +198,7 @@ fn check_values_known(opened: &OpenedSession, test: &ValueTest, functions: &[Str
     }
     let of = if functions.is_empty() { "the session".to_owned() } else { functions.join(", ") };
     if known.is_empty() {
-        bail!("no values of {of} were captured; `ada trace --args` says whose are");
+        bail!("no values of {of} were captured; choose functions with `ada trace --args`");
     }
     // What a format asks for has a number for a name.
     let is_known = |name: &&str| known.contains(*name) || name.starts_with("argument");

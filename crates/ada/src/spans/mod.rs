@@ -52,17 +52,17 @@ const CORRECTED_FIELDS: usize = 2;
 
 const EXAMPLES: &str = "\
 Examples:
-  ada spans --sort duration --limit 20                     the longest calls of the program's own functions
-  ada spans --sort duration --all                          those of libraries too
-  ada spans --status unmatched --reason exception          what exceptions went through
-  ada spans --runtime pthread --format json                threads, with who made and who joined them
+  ada spans --sort duration --limit 20              the longest calls of the program's own functions
+  ada spans --sort duration --all                   including those of libraries
+  ada spans --status unmatched --reason exception   calls that an exception left
+  ada spans --runtime pthread --format json         threads: who created them, who joined them
   ada spans --function 'parse_*' --min-duration 1ms
   ada spans --since 1.5s --until 1.6s --thread 4711
   ada spans --function connect --where 'port == 8081 and result < 0'
-  ada spans --limit 0 --format csv > spans.csv             everything
+  ada spans --limit 0 --format csv > spans.csv      everything
 
-A call that is also the start routine of a thread or a callback is listed as such; --type frame lists all calls.
-References in the first column are what `ada show` takes.";
+A call that is also the start routine of a thread or a callback is listed as such; --type frame lists all calls. \
+`ada show` takes the references in the first column.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -71,25 +71,25 @@ pub(crate) struct Args {
     session: SessionArgs,
     #[command(flatten)]
     filter: FilterArgs,
-    /// In which order
+    /// Sort order
     #[arg(long, value_enum, default_value_t = Sort::Start)]
     sort: Sort,
     /// Print at most N; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
-    /// Go on where the list before ended, with the words that it gave
+    /// Continue where the previous page ended, with the CURSOR that it printed
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<Cursor>,
     /// Print file and line of functions in tables too
     #[arg(long)]
     lines: bool,
-    /// Also print durations without what recording took, and how far these may be off
+    /// Also print durations without the time that recording took, and their possible error
     #[arg(long)]
     corrected: bool,
     /// Print names and values in full
     #[arg(long)]
     wide: bool,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         anyhow::bail!("--sort {} needs a --limit; all spans are printed in the order of their start", args.sort.word());
     }
     if args.cursor.is_some_and(|cursor| cursor.sort != args.sort) {
-        anyhow::bail!("the cursor is of another --sort");
+        anyhow::bail!("the cursor belongs to a list with another --sort");
     }
     let mut out = Out::for_people(args.format, args.wide);
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         if args.filter.asks_for_callbacks()
             && let Some(words) = opened.why_few_callbacks()
         {
-            say(format_args!("ada: of callbacks, {words}\n"));
+            say(format_args!("ada: callbacks may be missing: {words}\n"));
         }
         if args.limit == 0 {
             return print_all(args, opened, &filter, out);
@@ -151,7 +151,7 @@ pub(crate) fn list(
     }
     let args = <Options as clap::Parser>::try_parse_from(options)?.args;
     if args.cursor.is_some_and(|cursor| cursor.sort != args.sort) {
-        anyhow::bail!("the cursor is of another order");
+        anyhow::bail!("the cursor belongs to a list with another sort order");
     }
     let filter = args.filter.prepare(opened, false)?;
     let rows = scan::first(opened, &filter, args.sort, args.cursor, limit + 1)?;

@@ -11,11 +11,11 @@ use crate::analysis::{OpenedSession, Reference, Span, Target};
 /// By what spans are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sort {
-    /// The earliest first
+    /// Earliest first
     Start,
-    /// The longest first
+    /// Longest first
     Duration,
-    /// The longest in itself first
+    /// Most time in itself first
     #[value(name = "self")]
     SelfTime,
 }

@@ -18,18 +18,18 @@ use rename::{NamedModule, ProcessNames};
 const EXAMPLES: &str = "\
 Examples:
   ada symbols ada_traces/session_20261115_101500 --debug-dir /usr/lib/debug
-  ada symbols SESSION --debug-dir ./build          unstripped programs and libraries serve too
+  ada symbols SESSION --debug-dir ./build     unstripped programs and libraries work too
 
-Files are matched by build-id, so the session may come from another machine. Numbers, addresses and verdicts of functions
-stay as they are. Exit code 1: the function list of some module could not be read.";
+Files are matched by build-id, so the session may come from another machine. Numbers, addresses and verdicts of \
+functions stay as they are. Exit code 1: the function list of some module could not be read.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The session's folder, that of one of its processes, or one with sessions of which the newest is meant [default: the
+    /// The folder of a session, of one of its processes, or of several sessions (the newest is taken) [default: the
     /// newest in ada_traces]
     session: Option<PathBuf>,
-    /// Where the debug files are, at any depth: `.build-id/xx/yyyy.debug` or any other name
+    /// Folder with the debug files, at any depth: named `.build-id/xx/yyyy.debug` or anything else
     #[arg(long, value_name = "DIR")]
     debug_dir: PathBuf,
 }

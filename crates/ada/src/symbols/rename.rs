@@ -40,7 +40,8 @@ impl<'a> ProcessNames<'a> {
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut rows = read_functions(&text).with_context(|| format!("{} is damaged", path.display()))?;
         let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let debug = DebugImage::parse(&bytes).with_context(|| format!("cannot use {}", file.display()))?;
+        let debug =
+            DebugImage::parse(&bytes).with_context(|| format!("cannot use the debug file {}", file.display()))?;
         let named = rename(&mut rows, &SymbolNames::of(&debug));
         if named.gained + named.improved > 0 {
             module.function_table_hash = Some(format!("{:016x}", hash(&rows)));
@@ -49,7 +50,7 @@ impl<'a> ProcessNames<'a> {
                 module.names_from.push(source);
             }
             let new = self.write_beside(&path, |out| write_functions(BufWriter::new(out), rows));
-            new.with_context(|| format!("cannot write beside {}", path.display()))?;
+            new.with_context(|| format!("cannot write next to {}", path.display()))?;
         }
         Ok(named)
     }

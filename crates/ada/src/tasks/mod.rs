@@ -18,41 +18,42 @@ use hierarchy::{Line, hierarchy};
 
 const EXAMPLES: &str = "\
 Examples:
-  ada tasks                            Swift's tasks and goroutines below the ones that made them
-  ada tasks --runtime go               goroutines only
-  ada tasks --summary                  a thousand children of one name in one line
+  ada tasks                       Swift tasks and goroutines below their creators
+  ada tasks --runtime go          goroutines only
+  ada tasks --summary             a thousand children of one name in one line
   ada tasks --status canceled --format json
-  ada show task:7                      each run and each wait of one
+  ada show task:7                 each run and each wait of one task
 
-Running and suspended time add up to a task's duration. A task is named after the function that it was made to run.";
+Running and suspended time add up to a task's duration. A task is \
+named after the function that it was created to run.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
-    /// Tasks whose name matches (wildcards `*`, `?`)
+    /// Only tasks whose name matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     name: Option<String>,
-    /// Whose tasks: those of Swift, or goroutines
+    /// Only Swift tasks, or only goroutines
     #[arg(long, value_enum)]
     runtime: Option<Runtime>,
-    /// How they ended: completed, canceled, unmatched, open or pending
+    /// Only tasks with this status: completed, canceled, unmatched, open or pending
     #[arg(long)]
     status: Vec<Status>,
-    /// Also tasks that the runtime makes for itself, as to end a sleep
+    /// Also list tasks that the runtime creates for itself, such as to end a sleep
     #[arg(long)]
     all: bool,
-    /// One line for each name: how many, how they ended, and how long they took
+    /// Print one line for each name: how many tasks, how they ended, and how long they took
     #[arg(long)]
     summary: bool,
     /// Print at most N; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
-    /// Skip the first N: the number that the page before printed
+    /// Skip the first N, as the previous page said
     #[arg(long, value_name = "N", default_value_t = 0)]
     cursor: usize,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }

@@ -25,31 +25,31 @@ use crate::exit::Outcome;
 
 const EXAMPLES: &str = "\
 Examples:
-  ada threads                          threads below the ones that made them
+  ada threads                     each thread below the one that created it
   ada threads --name 'worker*' --format json
-  ada threads --sort ready             those first that could have run longest, and did not
-  ada show thread:4712                 everything about one
+  ada threads --sort ready        those first that were ready to run longest, but did not
+  ada show thread:4712            everything about one
 
-A question mark behind a creator means that it may have been another call of the same time.";
+A question mark behind a creator means that it may have been another call at the same time.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
-    /// Threads that ran a function whose name matches (wildcards `*`, `?`)
+    /// Only threads that ran a function whose name matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     name: Option<String>,
-    /// In which order
+    /// Sort order
     #[arg(long, value_enum, default_value_t = Order::Creator)]
     sort: Order,
     /// Print at most N; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
-    /// Skip the first N: the number that the page before printed
+    /// Skip the first N, as the previous page said
     #[arg(long, value_name = "N", default_value_t = 0)]
     cursor: usize,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }
@@ -57,13 +57,13 @@ pub(crate) struct Args {
 /// How threads are sorted.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Order {
-    /// Below the ones that made them
+    /// Each thread below the one that created it
     Creator,
-    /// The ones with the most time on a processor first
+    /// Most time on a processor first
     OnCpu,
-    /// The ones first that could have run longest while others had the processors
+    /// Most time ready to run, while others had the processors, first
     Ready,
-    /// The ones that waited longest first
+    /// Most time waiting first
     Blocked,
 }
 

@@ -21,27 +21,28 @@ pub(crate) use uses::{OutsideModule, Use, Uses, all, outside_modules, program, p
 
 const EXAMPLES: &str = "\
 Examples:
-  ada top                              the program's own functions by the time spent in themselves
-  ada top --all                        those of libraries too
+  ada top                  the program's own functions by the time spent in themselves
+  ada top --all            with those of libraries
   ada top --sort calls --module 'libc*'
-  ada top --lines                      with file and line of each function
+  ada top --lines          with file and line of each function
   ada top --sort p99 --limit 10 --format json
-  ada top --sort on-cpu                where the processors' time went; also ready and blocked
-  ada top --corrected                  without what recording took, and sorted so
+  ada top --sort on-cpu    where the processors' time went; also ready and blocked
+  ada top --corrected      without the time that recording took, and sorted by that
 
-self has the libraries that a function called, which the lines below it name; with --all, these are lines of their own.
-total counts a function that calls itself once; p50, p95 and p99 are to within 6 %. Processes that run the same program
-are counted together, unless --pid names one.";
+self includes the libraries that a function called, which the lines below it name; with --all, these have lines of \
+their own. total counts the time of a recursive function once; p50, p95 and p99 are accurate to 6 %. Processes that \
+run the same program are counted together, unless --pid names one.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
-    /// In which order
+    /// Sort order
     #[arg(long, value_enum, default_value_t = Sort::SelfTime)]
     sort: Sort,
-    /// Functions of this name, such as flush_line or Stats::flush_line (wildcards `*`, `?`). May be given several times
+    /// Only functions with this name, such as flush_line or Stats::flush_line (wildcards `*`, `?`). May be given
+    /// several times
     #[arg(long, value_name = "PATTERN")]
     function: Vec<String>,
     #[command(flatten)]
@@ -49,19 +50,19 @@ pub(crate) struct Args {
     /// Print at most N; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Skip the first N: the number that the page before printed
+    /// Skip the first N, as the previous page said
     #[arg(long, value_name = "N", default_value_t = 0)]
     cursor: usize,
     /// Print file and line of functions in tables too
     #[arg(long)]
     lines: bool,
-    /// Sort by self and total times without what recording took; print them, and how far they may be off
+    /// Sort by self and total times without the time that recording took; print these, and their possible error
     #[arg(long)]
     corrected: bool,
     /// Print names in full, and all columns
     #[arg(long)]
     wide: bool,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }
@@ -81,7 +82,7 @@ pub(crate) enum Sort {
     Max,
     /// Time on a processor, in the function and what it called that is not shown
     OnCpu,
-    /// Time in which it could have run, and others had the processors
+    /// Time in which it could have run, but others had the processors
     Ready,
     /// Time in which it waited
     Blocked,

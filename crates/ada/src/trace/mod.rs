@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ada_control::{ControlError, End, TraceReport};
 
-use self::options::{RecordingArgs, WhenFull};
+use self::options::{RecordingArgs, START_AND_END, WhenFull};
 use crate::exit::{Blame, Outcome, killed_by, say};
 use crate::quantity::parse_duration;
 use crate::view::Watch;
@@ -23,21 +23,21 @@ Examples:
   ada trace --output /tmp/traces --exclude 'libcrypto*' -- curl https://localhost/
   ada trace --trigger 'slow=handle_*>50ms' --pre-roll 500 -- ./server
   ada trace --max-overhead 10% -- python3 app.py
-  ada trace --view -- ./server                (the timeline while it grows)
-  ada trace --print 'open*,connect' -- curl http://localhost/     (calls as they happen, as strace shows them)
-  ada trace --on-full drop -- ./realtime      (never waits for the disk; what is lost is counted)
+  ada trace --view -- ./server              the timeline while it grows
+  ada trace --print 'open*,connect' -- ls   calls as they happen, as strace shows them
+  ada trace --on-full drop -- ./realtime    never waits for the disk; what is lost is counted
 
-ada's own words go to stderr; stdin, stdout, signals and the exit code are the program's.";
+ada's own messages go to stderr; stdin, stdout, signals and the exit code are the program's.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     recording: RecordingArgs,
-    /// How long hooking may take, such as 10s or 500ms [default: processor time by the amount of code]
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    /// Give up if hooking takes longer, such as 10s or 500ms [default: processor time by the amount of code]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, help_heading = START_AND_END)]
     startup_timeout: Option<Duration>,
-    /// Show the trace in a browser while it grows, and until Ctrl-C afterwards
+    /// Show the trace in a browser while it grows, and afterwards until Ctrl-C
     #[arg(long)]
     view: bool,
     /// The program and its arguments

@@ -21,129 +21,176 @@ use crate::trace::printed_lines::PrintedLines;
 /// Bytes of a chunk of the rings.
 const CHUNK: u64 = 256 << 10;
 
+/// The groups that options are listed in.
+const WHAT: &str = "What to record";
+const VALUES: &str = "Arguments and results";
+const DETAIL: &str = "Registers and stack";
+const FILES: &str = "Files and buffers";
+pub(crate) const START_AND_END: &str = "Starting and ending";
+const COST: &str = "Cost";
+
+const TRIGGER_HELP: &str = "\
+Write registers and stack around TRIGGER, with `--detail windows`. May be given several times. Triggers are:
+  symbol=PATTERN                  a function is called
+  slow=PATTERN>50ms               a call took longer than this
+  'call=connect when port==8081'  a function is called with such values, as for `ada spans --where`
+  'return=open when <0'           a function returns such values
+  signal                          the program's signal handler is called, or a fatal signal hits
+  crash                           a fatal signal hits, or the program is killed; always a trigger";
+
 #[derive(clap::Args)]
 pub(crate) struct RecordingArgs {
-    /// Where sessions are kept
+    /// Folder that sessions are written to
     #[arg(long, short, value_name = "DIR", default_value = "ada_traces")]
     pub(crate) output: PathBuf,
-    /// Do not hook functions or modules matching PATTERN (wildcards `*`, `?`). May be given several times.
-    /// Any function is also `module+0x1234`, as `ada hooks` shows those without a name
-    #[arg(long, value_name = "PATTERN")]
-    exclude: Vec<String>,
-    /// Hook only functions or modules matching PATTERN, and those by which ada knows threads, tasks and waits. May be given
-    /// several times
-    #[arg(long, value_name = "PATTERN")]
+    /// Print nothing unless something goes wrong
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Hook only functions or modules matching PATTERN (wildcards `*`, `?`).
+    ///
+    /// Functions that ada needs to know threads, tasks and waits are hooked too. May be given several times.
+    #[arg(long, value_name = "PATTERN", help_heading = WHAT)]
     only: Vec<String>,
-    /// Hook functions in quarantine too: those whose hooks did harm before, as `ada bisect --keep` found
-    #[arg(long)]
+    /// Do not hook functions or modules matching PATTERN (wildcards `*`, `?`).
+    ///
+    /// Every function also matches as `module+0x1234`, as `ada hooks` shows those without a name. May be given several
+    /// times.
+    #[arg(long, value_name = "PATTERN", help_heading = WHAT)]
+    exclude: Vec<String>,
+    /// Hook quarantined functions too.
+    ///
+    /// These are functions whose hooks did harm before, as `ada bisect --keep` found.
+    #[arg(long, help_heading = WHAT)]
     no_quarantine: bool,
     /// Hook the functions of this list and no others
     #[arg(long, value_name = "FILE", hide = true)]
     only_hooks: Option<PathBuf>,
-    /// Record no calls that are nested deeper than this
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Do not record calls nested deeper than N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = WHAT)]
     max_depth: Option<u32>,
-    /// What happens to registers and stack windows
-    #[arg(long, value_enum, default_value_t = Detail::Windows)]
+    /// Do not trace other programs that the program runs
+    #[arg(long, help_heading = WHAT)]
+    no_follow: bool,
+    /// Do not ask the kernel when threads run and when they do not
+    #[arg(long, help_heading = WHAT)]
+    no_states: bool,
+
+    /// Capture arguments and results of functions matching PATTERNS, such as `read,parse_*`.
+    ///
+    /// What arguments and results point at is captured too. PATTERNS are separated by commas. `own` stands for all
+    /// functions of the program, by its debug information. The default, `usual`, captures values of rare functions
+    /// whose arguments tell much, such as open, connect and getenv; PATTERNS are in addition to these. `none` captures
+    /// no values.
+    #[arg(long, value_name = "PATTERNS", default_value = "usual", value_parser = parse_values, help_heading = VALUES)]
+    args: CapturedValues,
+    /// Prepare functions matching PATTERNS for capturing values later.
+    ///
+    /// `ada filter PID --args` can then turn this on while the program runs.
+    #[arg(long, value_name = "PATTERNS", value_delimiter = ',', help_heading = VALUES)]
+    args_later: Vec<String>,
+    /// Capture fields of structures behind up to N pointers in a row: 0 to 2
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
+    #[arg(help_heading = VALUES)]
+    args_depth: u8,
+    /// Do not capture values of functions or parameters matching PATTERNS.
+    ///
+    /// Examples: `getenv`, `*password*`, `connect.address`. May be given several times.
+    #[arg(long, value_name = "PATTERNS", value_delimiter = ',', help_heading = VALUES)]
+    redact: Vec<String>,
+    /// Print calls of functions matching PATTERNS to stderr as they happen.
+    ///
+    /// Each line has values, thread and time. The values are captured as with --args. Example: `open*,connect`.
+    #[arg(long, value_name = "PATTERNS", value_delimiter = ',', help_heading = VALUES)]
+    pub(crate) print: Vec<String>,
+    /// Print these calls to FILE instead of stderr
+    #[arg(long, value_name = "FILE", requires = "print", help_heading = VALUES)]
+    pub(crate) print_to: Option<PathBuf>,
+
+    /// When to record registers and part of the stack
+    #[arg(long, value_enum, default_value_t = Detail::Windows, help_heading = DETAIL)]
     detail: Detail,
+    /// Write registers and stack around TRIGGER, such as 'slow=handle_*>50ms'
+    #[arg(long, value_name = "TRIGGER", long_help = TRIGGER_HELP, help_heading = DETAIL)]
+    trigger: Vec<Trigger>,
+    /// Detail to write before a trigger: a number of events, or a time like 50ms.
+    ///
+    /// This holds for each thread, as far as its detail has not been overwritten yet.
+    #[arg(long, value_name = "N|TIME", default_value = "2000", help_heading = DETAIL)]
+    pre_roll: Roll,
+    /// Detail to write after a trigger: a number of events, or a time like 50ms
+    #[arg(long, value_name = "N|TIME", default_value = "1000", help_heading = DETAIL)]
+    post_roll: Roll,
     /// Bytes of the stack to capture with each call, 0 to 512
     #[arg(long, value_name = "BYTES", default_value = "128", value_parser = clap::value_parser!(u16).range(0..=512))]
+    #[arg(help_heading = DETAIL)]
     stack_window: u16,
-    /// Capture arguments and results, with what they point at, of functions matching these patterns too, such as
-    /// `read,write,parse_*`; `own` for all functions of the program, by its debug information; `none` captures no values. By default those of rare functions are captured that tell much: open, connect,
-    /// getenv …
-    #[arg(long, value_name = "PATTERNS", default_value = "usual", value_parser = parse_values)]
-    args: CapturedValues,
-    /// Make functions matching these patterns ready, so that `ada filter PID --args` can have their values captured while the
-    /// program runs
-    #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
-    args_later: Vec<String>,
-    /// Capture fields of structures that this many pointers lead to, one behind the other: 0 to 2
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
-    args_depth: u8,
-    /// Do not capture what functions or parameters matching these patterns are given or give back: `getenv`, `*password*`,
-    /// `connect.address`. May be given several times
-    #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
-    redact: Vec<String>,
-    /// Print calls of functions matching these patterns to stderr as they happen, with values, thread and time, such as
-    /// `open*,connect`; their values are captured as with --args
-    #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
-    pub(crate) print: Vec<String>,
-    /// Print them to this file instead
-    #[arg(long, value_name = "FILE", requires = "print")]
-    pub(crate) print_to: Option<PathBuf>,
-    /// Write detail around this, with `--detail windows`: symbol=PATTERN (a call), slow=PATTERN>50ms (a call that took
-    /// longer), 'call=connect when port==8081' and 'return=open when <0' (by values, as for `ada spans --where`), signal (a handler of the program's is called), crash (always one). May be given several times
-    #[arg(long, value_name = "TRIGGER")]
-    trigger: Vec<Trigger>,
-    /// How much detail of a thread to write before a trigger, as far as it is still there: events, or a time like 50ms
-    #[arg(long, value_name = "N|TIME", default_value = "2000")]
-    pre_roll: Roll,
-    /// How much to write after it
-    #[arg(long, value_name = "N|TIME", default_value = "1000")]
-    post_roll: Roll,
-    /// Capture vector registers too: xmm0 to xmm7 with a call, xmm0 and xmm1 with a return
-    #[arg(long)]
+    /// Capture vector registers too: xmm0 to xmm7 at a call, xmm0 and xmm1 at a return
+    #[arg(long, help_heading = DETAIL)]
     vectors: bool,
-    /// What a thread does when the rings are full [default: wait for what ada starts, drop for what it attaches to]
-    #[arg(long, value_enum)]
-    on_full: Option<WhenFull>,
-    /// Memory for the rings of all threads
-    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = quantity::parse_bytes)]
-    ring_memory: u64,
-    /// In which form events and detail are written. Every command reads both; programs that know only ATF V2 need the raw
-    /// one, which `ada unpack SESSION` makes later, too
-    #[arg(long, value_enum, default_value_t = Storing::Packed)]
-    store: Storing,
-    /// Record for so long, such as 5s; then the program goes on without hooks
-    #[arg(long, visible_alias = "duration", value_name = "DURATION", value_parser = quantity::parse_duration)]
-    max_time: Option<Duration>,
-    /// Record until about so much was written, such as 500M; then the program goes on without hooks
-    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_ring, conflicts_with = "ring")]
-    max_size: Option<u64>,
-    /// Keep only so much of events and detail on disk, the newest; `ada snapshot` saves it while the program runs
-    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_ring)]
+
+    /// Keep only the newest SIZE of events and detail on disk.
+    ///
+    /// `ada snapshot` saves them while the program runs. SIZE is at least 8M.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_ring, help_heading = FILES)]
     ring: Option<u64>,
-    /// Do not trace the programs that the program runs
-    #[arg(long)]
-    no_follow: bool,
-    /// End with the program, though processes that it started may live on
-    #[arg(long)]
+    /// Format of the files with events and detail.
+    ///
+    /// Every command reads both. Programs that know only ATF V2 need raw files, which `ada unpack SESSION` can make
+    /// later, too.
+    #[arg(long, value_enum, default_value_t = Storing::Packed, help_heading = FILES)]
+    store: Storing,
+    /// Memory for the rings: the buffers that all threads record into, 1M to 1G
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = quantity::parse_bytes, help_heading = FILES)]
+    ring_memory: u64,
+    /// What a thread does when the rings are full [default: wait for trace, drop for attach]
+    #[arg(long, value_enum, help_heading = FILES)]
+    on_full: Option<WhenFull>,
+
+    /// Stop recording after DURATION, such as 5s; the program goes on without hooks
+    #[arg(long, visible_alias = "duration", value_name = "DURATION", value_parser = quantity::parse_duration)]
+    #[arg(help_heading = START_AND_END)]
+    max_time: Option<Duration>,
+    /// Stop recording when about SIZE was written, such as 500M; the program goes on without hooks
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_ring, conflicts_with = "ring")]
+    #[arg(help_heading = START_AND_END)]
+    max_size: Option<u64>,
+    /// Stop recording when the program exits, even if processes that it started live on
+    #[arg(long, help_heading = START_AND_END)]
     until_exit: bool,
-    /// Do not ask the kernel when threads run and when they do not
-    #[arg(long)]
-    no_states: bool,
-    /// Plan every hook anew, and keep no plan for the next start (in $ADA_CACHE_DIR, or else $XDG_CACHE_HOME/ada, or else
-    /// ~/.cache/ada)
-    #[arg(long)]
+    /// Plan every hook anew, and do not keep the plans for the next start.
+    ///
+    /// Plans are kept in $ADA_CACHE_DIR, or else $XDG_CACHE_HOME/ada, or else ~/.cache/ada.
+    #[arg(long, help_heading = START_AND_END)]
     no_plan_cache: bool,
-    /// Keep hooks within this share of the program's processor time, such as 10%: the hottest functions are counted
-    /// instead of recorded, exactly, and the session says which and when
-    /// (attach: 10% unless this says otherwise; `none` records everything)
-    #[arg(long, value_name = "PERCENT", value_parser = quantity::parse_budget)]
+
+    /// Keep the cost of hooks within PERCENT of the program's processor time, such as 10%.
+    ///
+    /// The hottest functions are counted, exactly, instead of recorded, and the session says which and when. For
+    /// `ada attach` the default is 10%; `none` records everything.
+    #[arg(long, value_name = "PERCENT", value_parser = quantity::parse_budget, help_heading = COST)]
     max_overhead: Option<Budget>,
-    /// With --max-overhead: count on, though a program that calls something every few nanoseconds then stays above its
-    /// share. Without this the hooks of its hottest functions are removed, and the session says so
-    #[arg(long, requires = "max_overhead")]
+    /// With --max-overhead: keep counting even above the budget, so that all counts are exact.
+    ///
+    /// A program that calls something every few nanoseconds then stays above its share. Without this option, the hooks
+    /// of its hottest functions are removed, and the session says so.
+    #[arg(long, requires = "max_overhead", help_heading = COST)]
     exact_counts: bool,
-    /// Say nothing unless something goes wrong
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Detail {
-    /// Not captured
+    /// Never
     Off,
-    /// Captured always, written around triggers, of which a crash is one
+    /// Capture always, but write only around triggers (a crash always is one)
     Windows,
-    /// Written for every call and return
+    /// Write for every call and return
     All,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Storing {
-    /// The same in about a twentieth of the bytes: index.atp and detail.atp
+    /// The same content in about a twentieth of the bytes: index.atp and detail.atp
     Packed,
     /// ATF V2, 32 bytes an event: index.atf and detail.atf
     Raw,
@@ -154,9 +201,9 @@ pub(crate) enum Storing {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenFull {
-    /// Waits for room: the trace is complete
+    /// Wait for room: the trace is complete
     Wait,
-    /// Drops its oldest records, and counts them
+    /// Drop its oldest records, and count them
     Drop,
 }
 
@@ -198,8 +245,7 @@ impl RecordingArgs {
         }
     }
 
-    /// The options of a recording whose threads do as `when_full` says, and whose hooks may cost `budget`, unless the user says
-    /// otherwise.
+    /// The options of a recording. `when_full` and `budget` hold where the user said nothing else.
     pub(crate) fn into_options(self, when_full: WhenFull, budget: Option<f64>) -> anyhow::Result<TraceOptions> {
         let exclude = self.exclude;
         let only_hooks = self.only_hooks.as_deref().map(read_list).transpose()?;

@@ -16,7 +16,7 @@ impl<W: Write> Write for PrintedLines<W> {
             && let Err(error) = self.to.write_all(bytes)
         {
             self.has_failed = true;
-            say(format_args!("ada: calls are printed no more: {error}\n"));
+            say(format_args!("ada: no more calls are printed: {error}\n"));
         }
         Ok(bytes.len())
     }

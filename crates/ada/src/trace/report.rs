@@ -72,7 +72,7 @@ pub(crate) fn print(report: &TraceReport) {
     }
     if let Some(Governed { settled_overhead: Some(overhead), over_budget, .. }) = report.governed {
         say(format_args!(
-            "ada: hooks took an estimated {:.0} % once the budget had settled, which took {:.2} s of the program's time\n",
+            "ada: hooks took an estimated {:.0} % once the budget had settled, after {:.2} s of the program's time\n",
             overhead * 100.0,
             over_budget.as_secs_f64()
         ));
@@ -124,8 +124,8 @@ fn switched(functions: &[SwitchedFunction]) {
     if unhooked > 0 {
         let names = functions.iter().filter(|function| function.is_unhooked).map(|function| function.name.as_str());
         say(format_args!(
-            "ada: of these, {unhooked} took more than the budget even to be counted, and were left alone from then on: {} \
-             (--exact-counts counts on)\n",
+            "ada: for {unhooked} of these, even counting took more than the budget, so their hooks were removed: {} \
+             (--exact-counts keeps them)\n",
             some(names)
         ));
     }
@@ -136,8 +136,8 @@ fn switched(functions: &[SwitchedFunction]) {
 fn unfollowed(functions: &[SwitchedFunction]) {
     if functions.iter().any(|function| Role::of(&function.name).is_step_of_goroutine()) {
         say(format_args!(
-            "ada: goroutines are told of up to a time only: to follow Go's scheduler took more than the budget by itself \
-             (a larger --max-overhead follows them for longer)\n"
+            "ada: goroutines were followed only for part of the run: following Go's scheduler alone exceeded the \
+             budget (a larger --max-overhead follows them for longer)\n"
         ));
     }
 }

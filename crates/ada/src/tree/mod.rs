@@ -26,66 +26,66 @@ use fold::{Folded, Node, Wanted};
 
 const EXAMPLES: &str = "\
 Examples:
-  ada tree                                   the program's own functions from main on, all threads folded together
-  ada tree --all --depth 4                   with the loader, libc and other libraries
-  ada tree --sort total --hide 'log_*'       what takes most time first, without some functions
-  ada tree --sort on-cpu                     what took most of the processors' time first; also ready and blocked
+  ada tree                               the program's own functions, from main on, all threads
+  ada tree --all --depth 4               with the loader, libc and other libraries
+  ada tree --sort total --hide 'log_*'   what takes most time first, without some functions
+  ada tree --sort on-cpu                 what used the processors most; also ready and blocked
   ada tree --thread 4711 --depth 5
-  ada tree --function handle_request         what happens below one function
-  ada tree --logical                         threads, Swift's tasks and dispatched blocks below what made them
-  ada tree --since 1.5s --until 1.6s         calls that began in a stretch of time
+  ada tree --function handle_request     what happens below one function
+  ada tree --logical                     threads, Swift tasks and blocks below their creators
+  ada tree --since 1.5s --until 1.6s     calls that began in this stretch of time
 
-Calls of the same function by the same caller are one line, with how many there were; a single one has its values,
-where these were captured. `… in libc (read)` is time
-in functions that are not shown. Processes that run the same program are folded together; --pid chooses one.";
+Calls of the same function by the same caller are one line, with their number; a single call is shown with its \
+values, where these were captured. `… in libc (read)` is time in functions that are not shown. All threads are \
+folded together, and so are processes that run the same program; --thread and --pid choose one.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
-    /// The tree of threads, tasks, blocks and callbacks instead of calls
+    /// Print the tree of threads, tasks, blocks and callbacks instead of calls
     #[arg(long, conflicts_with_all = ["function", "lines"])]
     logical: bool,
-    /// Calls of this thread, by its number or name; may be given several times
+    /// Only calls of this thread, by its id or name; may be given several times
     #[arg(long, value_name = "THREAD")]
     thread: Vec<String>,
     #[command(flatten)]
     lens: LensArgs,
-    /// How many levels to print
+    /// Print at most N levels
     #[arg(long, value_name = "N", default_value_t = 8)]
     depth: usize,
-    /// Begin at functions of this name, such as flush_line or Stats::flush_line (wildcards `*`, `?`)
+    /// Start the tree at functions with this name, such as flush_line or Stats::flush_line (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     function: Option<String>,
-    /// Calls that began at or after this: so long after the first event, or a start_ns behind @
+    /// Only calls that began at MOMENT or later: a time after the first event (1.5s), or a start_ns (@12050214209794)
     #[arg(long, value_name = "MOMENT")]
     since: Option<Moment>,
-    /// Calls that began before this
+    /// Only calls that began before MOMENT
     #[arg(long, value_name = "MOMENT")]
     until: Option<Moment>,
-    /// Leave out lines with less time than this
+    /// Leave out lines with less time than DURATION
     #[arg(long, value_name = "DURATION", value_parser = parse_nanos, default_value = "0ns")]
     min_duration: u64,
     /// Print at most N lines; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 200)]
     limit: usize,
-    /// Skip the first N lines: the number that the page before printed
+    /// Skip the first N lines, as the previous page said
     #[arg(long, value_name = "N", default_value_t = 0)]
     cursor: usize,
     /// Print file and line of functions in tables too
     #[arg(long)]
     lines: bool,
-    /// Print times without what recording took too, and how far these may be off
+    /// Also print times without the time that recording took, and their possible error
     #[arg(long)]
     corrected: bool,
-    /// In which order calls of one caller are printed
+    /// Sort order of the calls of one caller
     #[arg(long, value_enum, default_value_t = Order::First)]
     sort: Order,
     /// Print names and values in full
     #[arg(long)]
     wide: bool,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }
@@ -93,17 +93,17 @@ pub(crate) struct Args {
 /// How siblings are sorted.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Order {
-    /// By when they were first called, main before all
+    /// First called first, with main at the top
     First,
-    /// The ones with the most time first
+    /// Most time first
     Total,
-    /// The ones that were called most first
+    /// Most calls first
     Calls,
-    /// The ones with the most time on a processor first
+    /// Most time on a processor first
     OnCpu,
-    /// The ones first that could have run longest while others had the processors
+    /// Most time ready to run, while others had the processors, first
     Ready,
-    /// The ones that waited longest first
+    /// Most time waiting first
     Blocked,
 }
 

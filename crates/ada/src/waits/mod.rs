@@ -21,35 +21,36 @@ use crate::exit::Outcome;
 const EXAMPLES: &str = "\
 Examples:
   ada waits                            what threads waited for, the longest time first
-  ada waits --by holder                who made others wait, and where it took the lock
+  ada waits --by holder                who made others wait, and where they took the lock
   ada waits --by waiter --kind mutex   who waited for mutexes, and where
-  ada waits --at 1.5s                  who waited for whom then (at the end by default)
+  ada waits --at 1.5s                  who waited for whom then (by default, at the end)
   ada waits --format json
   ada query \"SELECT * FROM waits WHERE kind = 'mutex' ORDER BY duration_ns DESC LIMIT 20\"
 
-What is not certain is marked with a question mark; the column `uncertain` of the table `waits` says why.";
+A question mark marks what is not certain; the column `uncertain` of the table `waits` says why.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
-    /// What to sum up by
+    /// Group waits by this
     #[arg(long, value_enum, default_value_t = Grouping::Object)]
     by: Grouping,
     /// Only waits of this kind
     #[arg(long, value_name = "KIND", value_parser = parse_kind)]
     kind: Option<WaitKind>,
-    /// When to look at who waits for whom: since the beginning (1.5s), or @ and a start_ns; the end by default
+    /// Show who waits for whom at this time: since the beginning (1.5s), or a start_ns (@12050214209794) [default: the
+    /// end]
     #[arg(long, value_name = "TIME")]
     at: Option<Moment>,
     /// Print at most N; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Skip the first N: the number that the page before printed
+    /// Skip the first N, as the previous page said
     #[arg(long, value_name = "N", default_value_t = 0)]
     cursor: usize,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }

@@ -31,8 +31,9 @@ fn a_mistyped_command_gets_a_suggestion() {
 fn help_names_the_commands_and_the_exit_codes() {
     let output = ada(["--help"]);
     assert_eq!(output.status.code(), Some(0));
-    for word in ["demo", "atf", "heph", "completions", "Exit codes", "124", "130 for\nCtrl-C"] {
-        assert!(text(&output.stdout).contains(word), "{word}");
+    let help = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    for word in ["demo", "atf", "heph", "completions", "Exit codes", "124", "130 for Ctrl-C"] {
+        assert!(help.contains(word), "{word}");
     }
 }
 

@@ -304,7 +304,7 @@ fn goroutines_that_ended_among_lost_events_do_not_wait() {
 #[test]
 fn a_scheduler_that_is_dearer_than_the_budget_is_no_longer_followed() {
     for go in compilers() {
-        let words = "Go's scheduler took more than the budget by itself";
+        let words = "following Go's scheduler alone exceeded the budget";
         let said = check_losses(&go, ("busy_scheduler.go", "6000"), &["--max-overhead", "5%"], &[words]);
         // Some exits lie across two lines of the caches.
         assert!(said.contains("ada: all threads were stopped"), "{said}");

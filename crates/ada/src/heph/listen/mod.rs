@@ -30,15 +30,15 @@ Examples:
   ada heph listen --udp 9000 --output trace.heph
   ada heph listen --tcp 0.0.0.0:9000 --output trace.heph --duration 10m
 
-Listens on this machine alone unless a host is given; port 0 takes any free port, and stderr says which. Whole, sound \
-packets of all peers are written in the order of their arrival; what is malformed is counted and left out. Ctrl-C (or \
-SIGTERM) writes out what is there and prints the counts. The exit code is 1 if packets were malformed, missed, dropped by \
-the system or turned away.
+Listens only on this machine unless a host is given; port 0 takes any free port, and stderr says which. Whole, valid \
+packets of all peers are written in the order of arrival; malformed ones are counted and left out. Ctrl-C (or \
+SIGTERM) writes out what has arrived and prints the counts. The exit code is 1 if packets were malformed, missed, \
+dropped by the system or turned away.
 
 Events lost on the way show as gaps in their stream's counters. What was lost before the first or after the last event \
 of a stream leaves no gap, so the range of the counters is printed too, to compare with the sender's.";
 
-/// Receive packets of any number of peers into a file
+/// Receive packets from any number of peers into a file
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(in super::super) struct Args {
@@ -53,11 +53,11 @@ pub(in super::super) struct Args {
     #[arg(long)]
     force: bool,
 
-    /// Refuse packets that claim more bytes than this; each TCP peer may use about twice as much memory
+    /// Reject packets that claim more bytes than this; each TCP peer may use about twice as much memory
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     max_packet: u32,
 
-    /// TCP: turn peers away beyond this many at once. UDP: track the counters of this many peers
+    /// TCP: accept at most this many peers at once. UDP: track the counters of at most this many
     #[arg(long, value_name = "PEERS", default_value_t = 256)]
     max_peers: usize,
 
