@@ -28,7 +28,7 @@ export async function overview(searchFor, toFunction) {
   return [
     el("p", { class: "faint" }, "Click a span for its arguments, registers, stack and source line. Drag on the times, or with Shift, to select a time. ? lists all keys."),
     el("div", { class: "columns" }, el("div", {}, el("h3", {}, "Run"), run),
-      functions.length > 0 ? el("div", {}, el("h3", {}, view.lens ? "Where the time of the program's own functions went" : "Most time in themselves"), table([">calls", selfTitle(), "share", ">total", "name"], functions)) : null,
+      functions.length > 0 ? el("div", {}, el("h3", {}, view.lens ? "Most time, with what is hidden" : "Most time in themselves"), table([">calls", selfTitle(), "share", ">total", "name"], functions)) : null,
       about.modules.length > 0 ? el("div", {}, el("h3", {}, "Colours of modules"), modules(searchFor)) : null),
   ];
 }

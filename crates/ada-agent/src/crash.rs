@@ -8,13 +8,15 @@
 
 use ada_ring::crash::{CRASH_FRAMES, CrashSlot};
 use ada_ring::{Control, ShadowFrame, ThreadState};
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arch::number::{RT_SIGACTION, RT_TGSIGQUEUEINFO, TGKILL};
 use crate::arch::{ada_crash_restorer, clock, current_state, signal_registers, thread_pointer};
 use crate::config::{Item, get};
 use crate::memory::{owner, pool, process_block, shadow_base, shadow_end, state, state_number, states};
-use crate::{origins, syscall};
+use crate::origins::{self, Registers};
+use crate::syscall;
 
 const SIG_DFL: u64 = 0;
 const SIG_IGN: u64 = 1;
@@ -25,11 +27,18 @@ const SA_RESTORER: u64 = 0x0400_0000;
 pub const FLAGS: u64 = SA_SIGINFO | SA_ONSTACK | SA_RESTORER;
 
 const SIGILL: u64 = 4;
+const SIGABRT: u64 = 6;
 const SIGBUS: u64 = 7;
 const SIGFPE: u64 = 8;
 const SIGSEGV: u64 = 11;
 /// `si_code` of a memory error that hit no instruction.
 const BUS_MCEERR_AO: i32 = 5;
+/// `si_code` of a signal that a thread has sent to one.
+const SI_TKILL: i32 = -6;
+
+/// With less of a stack for handlers left, another handler's frame may have no room: vector registers alone take 11 KiB on some
+/// processors.
+const ROOM_FOR_A_HANDLER: u64 = 32 << 10;
 
 const WAIT_STEP: u32 = 1_000_000;
 /// Steps without a sign of life from the recorder.
@@ -70,17 +79,22 @@ fn stands_for(signal: u64) -> bool {
     (1..32).contains(&signal) && process_block().crash_signals.load(Ordering::Relaxed) >> signal & 1 != 0
 }
 
-/// The program is about to change or ask for a signal's action: it finds the default.
-pub(crate) fn withdraw(signal: u64) {
-    if stands_for(signal) && exchange(signal, None).is_some_and(|action| action.handler == Action::ours().handler) {
+/// The program is about to change or ask for a signal's action: it finds the default. Whether the handler was in place.
+pub(crate) fn withdraw(signal: u64) -> bool {
+    let is_ours =
+        stands_for(signal) && exchange(signal, None).is_some_and(|action| action.handler == Action::ours().handler);
+    if is_ours {
         let [_, flags, restorer, mask] = saved(signal).each_ref().map(|word| word.load(Ordering::Relaxed));
         exchange(signal, Some(&Action { handler: SIG_DFL, flags, restorer, mask }));
     }
+    is_ours
 }
 
 /// From now on fatal signals have their default actions.
 pub(crate) fn withdraw_all() {
-    (1..32).for_each(withdraw);
+    (1..32).for_each(|signal| {
+        withdraw(signal);
+    });
     process_block().crash_signals.store(0, Ordering::Relaxed);
 }
 
@@ -126,32 +140,14 @@ pub(crate) fn put_back(signal: u64) {
 /// Called by the kernel, or by a handler that passes on what the kernel gave it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ada_crash(signal: u64, information: *const u8, context: *const u8) {
-    // SAFETY: a `siginfo_t`.
-    let code = unsafe { information.add(8).cast::<i32>().read() };
+    // SAFETY: a `siginfo_t` and a `ucontext_t`.
+    let (code, address, registers) = unsafe {
+        let code = information.add(8).cast::<i32>().read();
+        (code, information.add(16).cast::<u64>().read(), *signal_registers(context as u64))
+    };
+    let registers = origins::unhooked(&registers, None).map_or(registers, |it| it.registers);
+    record(signal, code, address, &registers);
     let (process, thread) = (syscall::process(), syscall::thread());
-    match wait_for_slot() {
-        Some(slot) => {
-            slot.pid.store(process, Ordering::Relaxed);
-            slot.tid.store(thread, Ordering::Relaxed);
-            slot.signal.store(signal as i32, Ordering::Relaxed);
-            slot.code.store(code, Ordering::Relaxed);
-            slot.tsc.store(clock(), Ordering::Relaxed);
-            // SAFETY: a `siginfo_t` and a `ucontext_t`.
-            unsafe {
-                slot.address.store(information.add(16).cast::<u64>().read(), Ordering::Relaxed);
-                let registers = *signal_registers(context as u64);
-                let registers = origins::unhooked(&registers, None).map_or(registers, |it| it.registers);
-                for (recorded, register) in slot.registers.iter().zip(registers) {
-                    recorded.store(register, Ordering::Relaxed);
-                }
-            }
-            record_frames(slot);
-            slot.publish();
-        }
-        None => {
-            control().crashes.unrecorded.fetch_add(1, Ordering::Relaxed);
-        }
-    }
     exchange(signal, Some(&Action::default()));
     let faults_again = match signal {
         SIGSEGV | SIGILL | SIGFPE => code > 0,
@@ -168,6 +164,34 @@ unsafe extern "C" fn ada_crash(signal: u64, information: *const u8, context: *co
             }
         }
     }
+}
+
+/// The program is about to end itself by SIGABRT. Where it does so in a handler with a small stack of its own, as Rust does when a
+/// thread's stack is full, the kernel finds no room there for a second frame, and ends the program by SIGSEGV. So what the handler would
+/// record is recorded now, and the default action is in place.
+pub(crate) fn aborts(slot: u64, registers: Registers) {
+    let is_tight = |stack: Range<u64>| stack.contains(&slot) && slot - stack.start < ROOM_FOR_A_HANDLER;
+    if stands_for(SIGABRT) && syscall::signal_stack().is_some_and(is_tight) && withdraw(SIGABRT) {
+        record(SIGABRT, SI_TKILL, syscall::process().into(), &registers);
+    }
+}
+
+fn record(signal: u64, code: i32, address: u64, registers: &Registers) {
+    let Some(slot) = wait_for_slot() else {
+        control().crashes.unrecorded.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    slot.pid.store(syscall::process(), Ordering::Relaxed);
+    slot.tid.store(syscall::thread(), Ordering::Relaxed);
+    slot.signal.store(signal as i32, Ordering::Relaxed);
+    slot.code.store(code, Ordering::Relaxed);
+    slot.tsc.store(clock(), Ordering::Relaxed);
+    slot.address.store(address, Ordering::Relaxed);
+    for (recorded, register) in slot.registers.iter().zip(registers) {
+        recorded.store(*register, Ordering::Relaxed);
+    }
+    record_frames(slot);
+    slot.publish();
 }
 
 fn control() -> &'static Control {

@@ -101,6 +101,10 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
         // SAFETY: the caller's promise.
         unsafe { note_exit(state, first_argument as u32) };
     }
+    if has_role(probe, Role::Abort) {
+        // SAFETY: the caller's promise.
+        crash::aborts(slot as u64, arch::caller_registers(saved, slot as u64, unsafe { *slot }));
+    }
 }
 
 /// Whether a call has a frame.

@@ -356,6 +356,8 @@ pub enum Role {
     /// The call is about a ring of the kernel's, which liburing's structure in its first argument describes: what it was asked to do is
     /// kept at the call, and what is done at both ends. The probe's one read is for how many completions the call waits.
     Ring = 10,
+    /// The call ends the process by SIGABRT.
+    Abort = 11,
 }
 
 impl Probe {

@@ -208,7 +208,7 @@ fn a_session_that_grows_reads_as_it_was_when_it_was_opened() {
     let opened = Session::open(session.path()).unwrap();
     write(1000..3000);
     let found: BTreeSet<&str> = opened.findings().iter().map(|finding| finding.problem.kind()).collect();
-    assert_eq!(found, BTreeSet::from(["footer_missing", "unfinished"]));
+    assert!(opened.is_live() && found.is_empty(), "what is being written is no damage: {found:?}");
     let found = opened.verify(|_| ());
     assert!(found.is_empty(), "{found:?}");
     let thread = opened.threads().next().unwrap();

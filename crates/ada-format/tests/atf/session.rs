@@ -204,8 +204,11 @@ fn a_killed_writers_session_is_readable() {
     let mut thread = session.thread(ThreadId(1)).unwrap();
     thread.append(&event_at(3, 1)).unwrap();
     thread.flush().unwrap();
-    assert_eq!(kinds(session.path()), ["footer_missing", "unfinished"]);
-    assert_eq!(merged(&Session::open(session.path()).unwrap()), [(3, 1, 0)]);
+    let path = session.path().to_owned();
+    assert!(kinds(&path).is_empty(), "it is being written");
+    drop((session, thread));
+    assert_eq!(kinds(&path), ["footer_missing", "unfinished"]);
+    assert_eq!(merged(&Session::open(&path).unwrap()), [(3, 1, 0)]);
 }
 
 #[test]

@@ -41,11 +41,11 @@ fn a_process_whose_ada_was_killed_lets_its_calls_pass() {
     target.end_busy();
 }
 
-/// What a handler sees is put right at its entry, which is therefore recorded though nobody reads it. A few see the end of another
+/// What a handler sees is put right at its entry, which is therefore recorded though nobody reads it. Some see the end of another
 /// function in place of an exit that several share: which of them runs is not known where calls pass.
 #[test]
 fn handlers_see_the_programs_state_though_ada_was_killed() {
-    let program = Program::new("interrupted.c").flags(&["-O1", "-DSAMPLES=60000"]).build();
+    let program = Program::new("interrupted.c").flags(&["-O1", "-DSAMPLES=60000", "-DPASSES=1"]).build();
     let folder = tempfile::tempdir().unwrap();
     let mut command = run::command();
     command.args(["trace", "--quiet", "--output"]).arg(folder.path()).arg("--").arg(program);
@@ -54,8 +54,7 @@ fn handlers_see_the_programs_state_though_ada_was_killed() {
     traced.kill();
     let output = traced.finish();
     let words = text(&output.stdout).lines().last().unwrap().to_owned();
-    let wrong = words.strip_prefix("60000 samples, ").and_then(|rest| rest.strip_suffix(" wrong")?.parse::<u32>().ok());
-    assert!(wrong.is_some_and(|wrong| wrong < 600), "{words}");
+    assert_eq!(words, "60000 samples, 0 wrong");
 }
 
 /// The recorder stands still for longer than the agent waits for a sign of life.

@@ -133,6 +133,14 @@ fn a_rust_program_still_reports_its_stack_overflow() {
     assert_eq!(manifest.crashes.iter().map(|crash| crash.signal).collect::<Vec<_>>(), [6]);
 }
 
+/// Where the agent's own handler has no room, the program still ends by the signal that it sends itself.
+#[test]
+fn a_handler_with_a_small_stack_can_abort() {
+    let traced = Tracing::new(&Program::new("small_signal_stack.c")).check_output();
+    assert_eq!(text(&traced.output.stderr).trim_end(), "gives up");
+    assert_eq!(manifest(&traced).crashes.iter().map(|crash| crash.signal).collect::<Vec<_>>(), [6]);
+}
+
 #[test]
 fn the_crash_of_a_static_program_is_recorded() {
     let program = Program::new("crash.c").flags(&["-static"]);

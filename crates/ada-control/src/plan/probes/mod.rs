@@ -132,6 +132,7 @@ const SYSTEM: &[Probe] = &[
     signal_action("__libc_sigaction", &[Read::words(Base::Argument2, 0, 1)]),
     signal_action("sigaction", &[Read::words(Base::Argument2, 0, 1)]),
     signal_action("signal", &[]),
+    Probe { role: Role::Abort, ..probe("abort", &[], &[]) },
     // Functions that run others, now or later.
     probe("qsort", &[], &[]),
     probe("qsort_r", &[], &[]),
