@@ -1,9 +1,7 @@
 //! What a runtime probe keeps of the registers.
 
 use ada_ring::ThreadState;
-use ada_ring::arch::{
-    CRASH_REGISTERS, CallRegisters, ReturnRegisters, SAVED_VECTORS, SavedRegisters, restored_flags,
-};
+use ada_ring::arch::{CRASH_REGISTERS, CallRegisters, ReturnRegisters, SAVED_VECTORS, SavedRegisters, restored_flags};
 use ada_ring::probe::{BASES_AT_CALL, VECTORS};
 use ada_ring::state::private::STACK_BYTES;
 
@@ -36,9 +34,7 @@ pub(crate) fn return_registers(saved: &SavedRegisters) -> ReturnRegisters {
 pub(crate) fn caller_registers(saved: &SavedRegisters, slot: u64, back: u64) -> [u64; CRASH_REGISTERS] {
     let &SavedRegisters { rbx, r15, r14, r13, r12, rbp, r11, r10, r9, r8, rdi, rsi, ref stub, .. } = saved;
     let (stack, flags) = (slot.wrapping_add(8), restored_flags(0, stub.flags));
-    [
-        r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, stub.rdx, stub.rax, stub.rcx, stack, back, flags,
-    ]
+    [r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, stub.rdx, stub.rax, stub.rcx, stack, back, flags]
 }
 
 /// Registers beyond the arguments that runtimes keep something in.

@@ -30,14 +30,14 @@ use crate::replay::{Feed, MovedStacks, Replay, ReplayOptions};
 use crate::role::{Role, SyncCall};
 use crate::source::{ProcessSource, ThreadInfo};
 use crate::table::{
-    BlockWriter, FunctionIndex, Meta, ShardEntry, ShardSink, ShardSummary, Tables, anomalies_file, late_file,
-    meta_file, spans_file,
+    BlockWriter, FunctionIndex, Meta, ShardEntry, ShardSink, ShardSummary, Tables, ThreadEntry, anomalies_file,
+    late_file, meta_file, spans_file,
 };
 use crate::thread_index::ThreadIndex;
 use crate::wait;
 
 /// Raised whenever the same events make other tables.
-pub const ANALYSIS_VERSION: u64 = 27;
+pub const ANALYSIS_VERSION: u64 = 28;
 
 /// Analyses a process and writes its tables into an empty folder. `progress` is called with each few thousand events.
 pub fn analyze(
@@ -168,12 +168,14 @@ fn remove_starts(meta: &mut Meta) {
 /// Threads that were in calls when their process was attached to were there from the first event on. So may those have been of which no
 /// event can be read.
 fn note_attached(source: &dyn ProcessSource, meta: &mut Meta) {
-    let seen = meta.threads.iter().map(|thread| thread.facts.first_time).filter(|time| *time > TraceNanos(0));
-    let earliest = seen.min();
+    // Times of an imported trace begin at 0.
+    let is_read = |thread: &ThreadEntry| thread.spans > 0 || thread.facts.last_time > TraceNanos(0);
+    let earliest = meta.threads.iter().filter(|thread| is_read(thread)).map(|thread| thread.facts.first_time).min();
     for (index, thread) in ThreadIndex::all(meta.threads.len()).zip(&mut meta.threads) {
+        let is_read = is_read(thread);
         let facts = &mut thread.facts;
         let earliest = earliest.unwrap_or(facts.end_time);
-        if facts.events > 0 && facts.first_time == TraceNanos(0) {
+        if facts.events > 0 && !is_read {
             (facts.first_time, facts.start_time) = (earliest, earliest);
             facts.last_time = facts.last_time.max(earliest);
         }

@@ -60,7 +60,8 @@ fn calls_move_up_to_whoever_is_shown_above_them() {
     assert_eq!(lens.of_thread(THREAD), ThreadRows { calls: wanted.len() as u64, rows: deepest + 1 });
     for it in all.iter().step_by(31) {
         let place = scene.place(THREAD, EventSeq(it.item.seq)).unwrap();
-        let here = if shown[it.item.function.as_usize()] { (it.above, true) } else { (it.above.saturating_sub(1), false) };
+        let here =
+            if shown[it.item.function.as_usize()] { (it.above, true) } else { (it.above.saturating_sub(1), false) };
         assert_eq!(place, Some(here));
     }
     // From afar too: each row's longest calls are there, and nothing that is hidden.

@@ -127,7 +127,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     // What cannot be read of a run makes a difference too.
     let are_whole = a.iter().chain(&b).all(|run| run.outcome == Outcome::Clean);
     let outcome = if are_whole { Outcome::Clean } else { Outcome::Findings };
-    if args.view && let (Some(first_a), Some(first_b)) = (of_a.first(), of_b.first()) {
+    if args.view
+        && let (Some(first_a), Some(first_b)) = (of_a.first(), of_b.first())
+    {
         drop((a, b));
         view_both(args, [first_a, first_b], &difference)?;
         return Ok(outcome);

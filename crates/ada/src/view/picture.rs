@@ -71,12 +71,7 @@ pub(super) fn parse_wanted(text: &str, timeline: &Timeline) -> Option<Vec<Wanted
 }
 
 /// Draws.
-pub(super) fn answer(
-    timeline: &Timeline,
-    wanted: &[Wanted],
-    mut range: Range,
-    seen: Seen,
-) -> anyhow::Result<Vec<u8>> {
+pub(super) fn answer(timeline: &Timeline, wanted: &[Wanted], mut range: Range, seen: Seen) -> anyhow::Result<Vec<u8>> {
     let rows: u64 = wanted.iter().map(|it| u64::from(it.last.saturating_sub(it.first)) + 1).sum();
     range.width = range.width.clamp(1, (MOST_PIXELS / rows.max(1)).clamp(1, MOST_WIDTH));
     let spans: u64 = wanted.iter().map(|it| timeline.spans_between(it.track, range)).sum();

@@ -69,18 +69,14 @@ pub(super) async fn answer(site: &Site, path: &str, parameters: Parameters) -> R
 }
 
 /// Keeps what the page sends.
-pub(super) async fn keep(
-    site: &Site,
-    path: &str,
-    parameters: &Parameters,
-    body: &[u8],
-) -> Result<Answer, Failure> {
+pub(super) async fn keep(site: &Site, path: &str, parameters: &Parameters, body: &[u8]) -> Result<Answer, Failure> {
     let seen = Seen::of(parameters);
     if path != "/api/note" {
         return Err(Failure::Missing);
     }
     let note: Note = serde_json::from_slice(body).map_err(|error| Failure::Wrong(format!("no note: {error}")))?;
-    let answer = site.shown(parameters).get().thread.ask(move |session| Question::Note(note, seen).answer(session)).await;
+    let answer =
+        site.shown(parameters).get().thread.ask(move |session| Question::Note(note, seen).answer(session)).await;
     answer.map(Answer::Json).map_err(|error| Failure::Wrong(format!("{error:#}")))
 }
 

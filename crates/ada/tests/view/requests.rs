@@ -436,7 +436,7 @@ fn notes_are_kept_with_the_session_by_the_page_alone() {
     drop(served);
     let served = Served::new(traced.path());
     assert_eq!(served.get("/api/notes").json()["notes"][0]["time"], 1000);
-    assert!(crate::run::ada(["report", traced.path().to_str().unwrap()]).status.success());
+    assert!(run::ada(["report", traced.path().to_str().unwrap()]).status.success());
     // What is damaged is said to be, and left as it is.
     let session = std::fs::read_dir(traced.path()).unwrap().next().expect("there is one").unwrap().path();
     let file = session.join("notes.json");
