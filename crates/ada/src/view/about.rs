@@ -5,6 +5,7 @@ use ada_span::table::FunctionIndex;
 use ada_span::{FunctionStats, Reason, Status};
 use serde_json::{Value, json};
 
+use super::crashed_call::CrashedCall;
 use super::timeline::Timeline;
 use super::track::{Track, TrackKind};
 use super::{lives, opening};
@@ -14,7 +15,13 @@ use crate::analysis::OpenedSession;
 const MOST_FUNCTIONS: usize = 12;
 
 /// Everything but the shapes.
-pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, number: u64, is_live: bool) -> Value {
+pub(super) fn answer(
+    opened: &OpenedSession,
+    timeline: &Timeline,
+    crashes: &[CrashedCall],
+    number: u64,
+    is_live: bool,
+) -> Value {
     let path = opened.session().path();
     let name = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = name.file_name().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
@@ -51,8 +58,8 @@ pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, number: u64, i
         "spans": threads().map(|it| it.spans).sum::<u64>(),
         "statuses": Status::ALL.iter().map(|it| it.word()).collect::<Vec<_>>(),
         "reasons": Reason::ALL.iter().map(|it| it.word()).collect::<Vec<_>>(),
-        "opening": opening::find(opened, timeline),
-        "crashes": timeline.crashes.iter().map(|it| it.to_json(timeline)).collect::<Vec<_>>(),
+        "opening": opening::find(opened, timeline, crashes),
+        "crashes": crashes.iter().map(|it| it.to_json(timeline)).collect::<Vec<_>>(),
         "lens": timeline.lens.is_of_use().then(|| json!({ "is_first": timeline.lens.is_first() })),
         "modules": timeline.names.modules(),
         "own_ns": own_time(opened),

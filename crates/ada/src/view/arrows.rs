@@ -34,7 +34,8 @@ pub(super) fn answer(
     links.truncate(MOST);
     let mut arrows = Vec::new();
     for link in links {
-        let (from, to) = (link.from.row(timeline, seen)?, link.to.row(timeline, seen)?);
+        let scene = |process: usize| timeline.scene(process, seen);
+        let (from, to) = (link.from.row(scene)?, link.to.row(scene)?);
         let time = |time: TraceNanos| time.since(timeline.start);
         arrows.push(json!([
             link.kind,

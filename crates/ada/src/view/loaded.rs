@@ -8,6 +8,7 @@ use std::sync::{Arc, RwLock};
 use serde_json::Value;
 
 use super::about;
+use super::crashed_call::CrashedCall;
 use super::page_lens::PageLens;
 use super::question::OwnedSession;
 use super::timeline::Timeline;
@@ -21,6 +22,7 @@ pub(super) struct Loaded {
     pub(super) thread: SessionThread<OwnedSession>,
     /// What the page gets first.
     pub(super) about: Value,
+    pub(super) crashes: Vec<CrashedCall>,
     /// The session's folder.
     pub(super) path: PathBuf,
 }
@@ -37,7 +39,7 @@ impl Loaded {
     ) -> anyhow::Result<Self> {
         let folder = path.to_owned();
         let path = folder.clone();
-        let (thread, (timeline, about)) = SessionThread::start(move || {
+        let (thread, (timeline, about, crashes)) = SessionThread::start(move || {
             let opened = OpenedSession::open(&path, &args)?;
             if !is_live {
                 opened.show_findings();
@@ -50,10 +52,11 @@ impl Loaded {
                 timeline.lensed(&progress.hears())?;
             }
             drop(progress);
-            let about = about::answer(&opened, &timeline, number, is_live);
-            Ok((OwnedSession { opened, timeline: timeline.clone() }, (timeline, about)))
+            let crashes = CrashedCall::all(&opened, &timeline);
+            let about = about::answer(&opened, &timeline, &crashes, number, is_live);
+            Ok((OwnedSession { opened, timeline: timeline.clone() }, (timeline, about, crashes)))
         })?;
-        Ok(Self { timeline, thread, about, path: folder })
+        Ok(Self { timeline, thread, about, crashes, path: folder })
     }
 }
 

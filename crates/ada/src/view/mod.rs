@@ -39,6 +39,7 @@ mod site;
 mod source_text;
 mod states;
 mod sums;
+mod through_lens;
 mod timeline;
 mod timeline_link;
 mod timeline_process;

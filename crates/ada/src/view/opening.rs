@@ -5,6 +5,7 @@ use ada_span::ThreadIndex;
 use ada_span::table::FunctionIndex;
 use serde_json::{Value, json};
 
+use super::crashed_call::CrashedCall;
 use super::timeline::Timeline;
 use crate::analysis::{OpenedSession, Target, nanoseconds};
 
@@ -16,12 +17,12 @@ const EARLY: u64 = 500_000;
 const LEAST: u64 = 4;
 
 /// A view: start and end since the session's start, the track, and why: `kind` for the page to act on, `why` for people.
-pub(super) fn find(opened: &OpenedSession, timeline: &Timeline) -> Value {
-    crash(opened, timeline).or_else(|| main(opened, timeline)).unwrap_or_else(|| everything(timeline))
+pub(super) fn find(opened: &OpenedSession, timeline: &Timeline, crashes: &[CrashedCall]) -> Value {
+    crash(opened, timeline, crashes).or_else(|| main(opened, timeline)).unwrap_or_else(|| everything(timeline))
 }
 
-fn crash(opened: &OpenedSession, timeline: &Timeline) -> Option<Value> {
-    let crash = timeline.crashes.first()?;
+fn crash(opened: &OpenedSession, timeline: &Timeline, crashes: &[CrashedCall]) -> Option<Value> {
+    let crash = crashes.first()?;
     let around = (timeline.end.since(timeline.start) / AROUND_CRASH).max(1000);
     let start = crash.time.saturating_sub(around).since(timeline.start);
     let end = crash.time.saturating_add(around / 4).min(timeline.end).since(timeline.start).max(start + 1);

@@ -4,21 +4,15 @@ use std::sync::OnceLock;
 
 use ada_query::Trace;
 use ada_span::SpanError;
-use ada_span::table::FunctionIndex;
 use ada_timeline::{LensRows, Summary};
 use anyhow::anyhow;
-use serde_json::{Value, json};
 
 use super::parameters::Parameters;
-use super::timeline::Timeline;
 use super::timeline_process::TimelineProcess;
-use super::track::TrackKind;
 use crate::analysis::LensArgs;
 
 /// With more calls, the page opens without the lens: it takes a look at each of them.
 const MOST_AT_FIRST: u64 = 5_000_000;
-/// Functions of an answer.
-const MOST_FUNCTIONS: usize = 12;
 
 /// What a question is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,38 +89,4 @@ impl PageLens {
         let made = self.made.get_or_init(|| all().map_err(|error| error.to_string()));
         made.as_deref().map_err(|words| anyhow!("{words}"))
     }
-}
-
-/// What the page has to know to look through the lens: calls and rows of each track, rows of crashes, and the functions with the
-/// most time, that of what they call behind the lens included.
-pub(super) fn answer(timeline: &Timeline) -> anyhow::Result<Value> {
-    let lensed = timeline.lensed(&|_| ())?;
-    let tracks: Vec<Option<(u64, u32)>> = timeline
-        .tracks
-        .iter()
-        .map(|track| match &track.kind {
-            TrackKind::Thread(thread) => {
-                let shown = lensed[track.process].rows.of_thread(*thread);
-                Some((shown.calls, shown.rows))
-            }
-            TrackKind::Logical(_) => None,
-        })
-        .collect();
-    let mut functions = Vec::new();
-    for (number, process) in timeline.processes.iter().enumerate() {
-        let charged = (0..).map(FunctionIndex).zip(lensed[number].rows.charged());
-        for ((index, &ns), stats) in charged.zip(&process.tables.meta().functions).filter(|((_, ns), _)| **ns > 0) {
-            let name = timeline.names.of_function(number, index);
-            functions.push((ns, json!([name, stats.spans, ns, stats.total_ns])));
-        }
-    }
-    let own_ns = functions.iter().fold(0_u64, |sum, (ns, _)| sum.saturating_add(*ns));
-    functions.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
-    let crashes = timeline.crashes.iter().map(|it| it.row(timeline, Seen::ThroughLens));
-    Ok(json!({
-        "tracks": tracks,
-        "crashes": crashes.collect::<anyhow::Result<Vec<_>>>()?,
-        "own_ns": own_ns,
-        "top": functions.into_iter().take(MOST_FUNCTIONS).map(|(_, it)| it).collect::<Vec<_>>(),
-    }))
 }

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::loaded::{Loaded, Shown};
 use super::notes::Note;
-use super::page_lens::{self, Seen};
+use super::page_lens::Seen;
 use super::parameters::Parameters;
 use super::question::Question;
 use super::site::Site;
-use super::{arrows, picture, pixel, range_export, states, sums};
+use super::{arrows, picture, pixel, range_export, states, sums, through_lens};
 
 /// An answer's body.
 pub(super) enum Answer {
@@ -95,7 +95,7 @@ fn computed(shown: &Shown, loaded: &Arc<Loaded>, path: &str, parameters: &Parame
         return Ok(Answer::Json(names.into()));
     }
     if path == "/api/lens" {
-        return page_lens::answer(timeline).map(Answer::Json).map_err(failed);
+        return through_lens::answer(timeline, &loaded.crashes).map(Answer::Json).map_err(failed);
     }
     let seen = Seen::of(parameters);
     let since: u64 = parameters.need("start").map_err(Failure::Wrong)?;

@@ -5,7 +5,6 @@ use ada_span::table::{FunctionIndex, Tables};
 use ada_span::{SpanError, ThreadIndex};
 use ada_timeline::{Blocks, Item, LAST_ROW, Range, Row, Scene, Summary};
 
-use super::crashed_call::CrashedCall;
 use super::logical;
 use super::names::SpanNames;
 use super::page_lens::{Lensed, PageLens, Seen};
@@ -23,7 +22,6 @@ pub(super) struct Timeline {
     pub(super) tracks: Vec<Track>,
     pub(super) names: SpanNames,
     pub(super) links: Vec<TimelineLink>,
-    pub(super) crashes: Vec<CrashedCall>,
     pub(super) lens: PageLens,
 }
 
@@ -42,7 +40,6 @@ impl Timeline {
             tracks: Vec::new(),
             names,
             links: Vec::new(),
-            crashes: Vec::new(),
             lens,
         };
         for (number, process) in opened.processes().iter().enumerate() {
@@ -87,7 +84,6 @@ impl Timeline {
         let blocks = timeline.processes.iter().flat_map(|it| &it.tables.meta().blocks);
         timeline.end = blocks.map(|block| block.max_end).max().unwrap_or_default().max(timeline.end);
         timeline.links = timeline_link::gather(opened.trace(), &timeline.processes);
-        timeline.crashes = CrashedCall::all(opened, &timeline);
         Ok(timeline)
     }
 

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use ada_event::{EventSeq, TraceNanos};
 use ada_query::Trace;
 use ada_span::ThreadIndex;
+use ada_timeline::Scene;
 
-use super::page_lens::Seen;
 use super::placed::LIFE_ROW;
-use super::timeline::Timeline;
 use super::timeline_process::TimelineProcess;
 use crate::analysis::{CausalEnd, CausalLink, RemoteLink, Target, causal_links, remote_links};
 
@@ -49,11 +48,12 @@ enum RowOf {
 
 impl LinkEnd {
     /// The row on its track; of a call that is not seen, that of the nearest one above it that is.
-    pub(super) fn row(&self, timeline: &Timeline, seen: Seen) -> anyhow::Result<u32> {
+    /// `scene` has what is seen of a process.
+    pub(super) fn row<'a>(&self, scene: impl Fn(usize) -> anyhow::Result<Scene<'a>>) -> anyhow::Result<u32> {
         match self.row {
             RowOf::Known(row) => Ok(row),
             RowOf::Call(thread, seq) => {
-                let place = timeline.scene(self.process, seen)?.place(thread, seq)?;
+                let place = scene(self.process)?.place(thread, seq)?;
                 Ok(place.map_or(0, |(row, _)| row))
             }
         }
