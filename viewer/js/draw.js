@@ -33,6 +33,7 @@ export function draw(canvas) {
   pen.setTransform(sizes.ratio, 0, 0, sizes.ratio, 0, 0);
   const colours = themed();
   pen.font = FONT;
+  pen.textBaseline = "middle";
   pen.fillStyle = colours.ground;
   pen.fillRect(0, 0, sizes.width, sizes.height);
   drawGrid(pen);
@@ -276,7 +277,7 @@ function drawTitle(pen, line, colours) {
   }
   if (line.height > 2 * ROW && at + ROW * 2 <= top + line.height) {
     pen.fillStyle = colours.faint;
-    pen.fillText(`${thousands(line.track.spans)} ${line.track.kind === "thread" ? "calls" : "spans"}`, 20, at + ROW * 1.5);
+    pen.fillText(`${thousands(line.track.seen)} ${line.track.kind === "thread" ? "calls" : "spans"}`, 20, at + ROW * 1.5);
   }
 }
 

@@ -23,7 +23,9 @@ export async function lookThrough(isOn) {
   if (isWanted) through ??= await json("lens");
   view.lens = isWanted;
   const seen = isWanted ? through : all;
-  about.tracks.forEach((track, at) => { track.rows = isWanted ? through.tracks[at]?.[1] ?? all.rows[at] : all.rows[at]; });
+  about.tracks.forEach((track, at) => {
+    [track.seen, track.rows] = (isWanted && through.tracks[at]) || [track.spans, all.rows[at]];
+  });
   about.crashes.forEach((crash, at) => { crash.row = seen.crashes[at]; });
   [about.top, about.own_ns] = [seen.top, seen.own_ns];
   const button = document.getElementById("lens");

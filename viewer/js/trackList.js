@@ -29,7 +29,7 @@ export function makeTrackList() {
         el("td", {}, button(choices.pinned.includes(track.id) ? "unpin" : "pin", "pin", () => pin(track.id))),
         el("td", {}, button("↑", "move up", () => move(track.id, found[at - 1].id), at === 0),
           button("↓", "move down", () => move(track.id, found[at + 2]?.id ?? null), at === found.length - 1)),
-        el("td", { class: "number" }, thousands(track.spans)),
+        el("td", { class: "number" }, thousands(track.seen)),
         el("td", { class: "wide" }, about.processes.length > 1 ? `${about.processes[track.process].pid} ` : "", trackName(track)));
     };
     const head = el("tr", {}, ["shown", "", "order", "spans", "track"].map((it) => el("th", {}, it)));
