@@ -154,5 +154,5 @@ pub struct ListedArena {
     pub first_function: core::sync::atomic::AtomicU64,
 }
 
-/// How many arenas of a process are listed. Handlers see the addresses of others as they are.
-pub const ARENAS: usize = 96;
+/// How many arenas of a process are listed, one for each image. Handlers see the addresses of others as they are.
+pub const ARENAS: usize = 512;

@@ -18,7 +18,7 @@ pub const STATES_AT: usize = OWNER_DISTANCE;
 /// The process block.
 pub const PROCESS_AT: usize = STATES_AT + STATES * STATE_STRIDE;
 /// Bytes of the process block.
-pub const PROCESS_BYTES: usize = 8192;
+pub const PROCESS_BYTES: usize = 5 * 4096;
 /// What is known of the process's stacks; only in the first region.
 pub const KNOWN_STACKS_AT: usize = PROCESS_AT + PROCESS_BYTES;
 /// The calls that were open when the process was attached to; only in the first region.

@@ -7,6 +7,7 @@ use ada_format::atf::Session;
 use super::program::Program;
 use super::recorded::{Counts, RecordedProcess};
 use super::tracing::Tracing;
+use crate::run::text;
 
 fn plugin() -> PathBuf {
     Program::new("plugin.c").flags(&["-shared", "-fPIC"]).build()
@@ -29,6 +30,22 @@ fn a_library_that_is_loaded_again_and_again_is_hooked_each_time() {
     for (name, calls) in [("plugin_begins", 5), ("plugin_ends", 5), ("plugin_work", 10), ("plugin_leaf", 30)] {
         assert_eq!(counts(process, name), balanced(calls), "{name}");
     }
+}
+
+/// Programs with windows have hundreds. What a handler looks at is its program's own code in all of them.
+#[test]
+fn handlers_see_the_programs_code_whichever_of_many_libraries_it_is_in() {
+    let program = Program::new("many_libraries.c");
+    let library = program.clone().flags(&["-DLIBRARY", "-shared", "-fPIC"]).build();
+    let folder = tempfile::tempdir().unwrap();
+    let mut tracing = Tracing::new(&program);
+    for number in 0..120 {
+        let copy = folder.path().join(format!("{number}.so"));
+        std::fs::copy(&library, &copy).unwrap();
+        tracing = tracing.argument(copy);
+    }
+    let traced = tracing.check_output();
+    assert_eq!(text(&traced.output.stdout), "3000 samples, 0 wrong\n");
 }
 
 #[test]
