@@ -29,9 +29,11 @@ mod threads;
 mod unhandled;
 mod unmatched;
 mod waits;
+mod wakers;
 
 pub use advice::{Advice, advice};
 pub use caveats::caveats;
+pub use disturbed::waited_to_be_recorded;
 pub use pairs::{is_wait, takes_lock, waits_for_others};
 pub use symptom::Noticed;
 pub use unhandled::Unhandled;
@@ -77,6 +79,7 @@ pub struct Finding {
 /// Looks for all that may be wrong, the worst first. A symptom in a user's words brings what fits it to the front.
 pub fn findings(trace: &Trace, cancel: &Cancel, symptom: Option<&str>) -> Result<Vec<Finding>, QueryError> {
     let mut all = Vec::new();
+    let mut disturbed = Vec::new();
     for (number, process) in trace.processes().iter().enumerate() {
         let about = About { trace, cancel, process, number };
         let survey = Survey::of(&about)?;
@@ -84,7 +87,7 @@ pub fn findings(trace: &Trace, cancel: &Cancel, symptom: Option<&str>) -> Result
         all.extend(raised::find(&about, &survey, &crashes));
         all.extend(crashes);
         let failed_calls = failed_calls::find(&about)?;
-        all.extend(disturbed::find(&about));
+        let held_up = disturbed::find(&about);
         all.extend(deadlock::find(&about)?);
         all.extend(lock_held_asleep::find(&about)?);
         all.extend(lock_inversion::find(&about)?);
@@ -99,7 +102,8 @@ pub fn findings(trace: &Trace, cancel: &Cancel, symptom: Option<&str>) -> Result
         all.extend(leaks);
         all.extend(kept.into_values().flat_map(|it| it.findings));
         all.extend(failed_calls);
-        all.extend(slow::find(&about)?);
+        all.extend(slow::find(&about, held_up.is_some())?);
+        disturbed.extend(held_up);
         all.extend(growing_cost::find(&about, &survey)?);
         all.extend(unmatched::find(&about)?);
         all.extend(threads::find(&about));
@@ -107,6 +111,7 @@ pub fn findings(trace: &Trace, cancel: &Cancel, symptom: Option<&str>) -> Result
         all.extend(goroutines::find(&about));
         all.extend(shape::find(&about, &survey));
     }
+    all.extend(disturbed::merge(&disturbed));
     if let Some(symptom) = symptom {
         Noticed::new(symptom).weigh(&mut all);
     }

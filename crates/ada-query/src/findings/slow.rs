@@ -33,7 +33,8 @@ const MOST_TOLD: usize = 8;
 /// A function that takes this share of all time in itself is hot.
 const HOT_SHARE: f64 = 0.25;
 
-pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
+/// `held_up`: by the recording, so that its waits are looked for.
+pub(super) fn find(about: &About<'_>, held_up: bool) -> Result<Vec<Finding>, QueryError> {
     let meta = about.process.tables.meta();
     let is_own = own_functions(about.trace, about.process);
     let life = about.lifetime().max(1) as f64;
@@ -63,17 +64,31 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
             found.push(slow.finding(about, index, it, life)?);
         }
     }
-    found.extend(hot(about, &is_own));
+    found.extend(hot(about, &is_own, held_up)?);
     Ok(found)
 }
 
-/// For how long others had the processor meanwhile: a call was neither slow nor fast then. Nor is a library slow while it waits, for
-/// its caller wants it to.
+/// For how long a call was neither slow nor fast: others had the processor, or it waited to be recorded. Nor is a library slow while it
+/// waits, for its caller wants it to.
 fn set_aside(about: &About<'_>, is_own: bool, thread: ThreadIndex, start: u64, elapsed: u64) -> u64 {
+    let held_up = held_up(about, thread, start, elapsed);
+    let waited =
+        if is_own { held_up } else { held_up.max(in_state(about, ThreadState::Blocked, thread, start, elapsed)) };
+    in_state(about, ThreadState::Ready, thread, start, elapsed).saturating_add(waited).min(elapsed)
+}
+
+/// For how long a thread was in a state during a call; 0 where that is not known.
+fn in_state(about: &About<'_>, state: ThreadState, thread: ThreadIndex, start: u64, elapsed: u64) -> u64 {
     let end = TraceNanos(start.saturating_add(elapsed));
-    let Some(times) = about.process.known_state_times(thread, TraceNanos(start), end) else { return 0 };
-    let waited = if is_own { 0 } else { times.of(ThreadState::Blocked) };
-    times.of(ThreadState::Ready).saturating_add(waited).min(elapsed)
+    about.process.known_state_times(thread, TraceNanos(start), end).map_or(0, |times| times.of(state))
+}
+
+/// For how long a call waited to be recorded, calls that it made among them.
+fn held_up(about: &About<'_>, thread: ThreadIndex, start: u64, elapsed: u64) -> u64 {
+    // What is short was hardly held up, and looking takes time.
+    let correction = about.process.correction.as_ref().filter(|_| elapsed >= SHORTEST_OUTLIER);
+    let end = TraceNanos(start.saturating_add(elapsed));
+    correction.map_or(0, |it| it.waited(about.process.thread_id(thread), TraceNanos(start), end).min(elapsed))
 }
 
 /// A slow call: its duration, the time in the function that most of it went into, its thread and opening event.
@@ -196,16 +211,18 @@ fn hottest_inside(
     let tables = &about.process.tables;
     let Some(call) = FrameSpan::read(tables, thread, seq)? else { return Ok(None) };
     let extent = Extent::below(about.trace, about.number, &call)?;
-    let mut sums = vec![0_u64; is_own.len()];
+    let mut sums = vec![0_i64; is_own.len()];
     let mut columns = Columns::new();
     // Time that a library takes is put down to the program's function that called it.
     let root = call.function_index().as_usize();
     let own_time = |self_ns: u64, start, elapsed| match self_ns {
         // What is short was hardly preempted, and looking takes time.
-        0..SHORTEST_OUTLIER => self_ns,
-        _ => self_ns - set_aside(about, true, thread, start, elapsed).min(self_ns),
+        0..SHORTEST_OUTLIER => self_ns as i64,
+        _ => self_ns.saturating_sub(in_state(about, ThreadState::Ready, thread, start, elapsed)) as i64,
     };
-    sums[root] = own_time(call.self_ns(), call.start().0, call.duration());
+    let held_up = |start, elapsed| held_up(about, thread, start, elapsed) as i64;
+    let (start, elapsed) = (call.start().0, call.duration());
+    sums[root] = own_time(call.self_ns(), start, elapsed) - held_up(start, elapsed);
     let is_idle = |function: usize| {
         let function = about.process.function(FunctionIndex(function as u32));
         about.process.names.raw(function).is_some_and(pairs::is_idle)
@@ -232,10 +249,14 @@ fn hottest_inside(
             if function == root {
                 return Ok(None);
             }
-            let blamed = if is_own[function] { function } else { open.last().map_or(function, |(_, it)| *it) };
+            let caller = open.last().map_or(function, |(_, it)| *it);
+            let blamed = if is_own[function] { function } else { caller };
             let [self_ns, start, elapsed] =
                 [Column::SelfTime, Column::Start, Column::Duration].map(|it| columns.at(it, row));
-            sums[blamed] = sums[blamed].saturating_add(own_time(self_ns, start, elapsed));
+            // What held this call up has been taken off its caller's time, whose own it was not.
+            let held_up = held_up(start, elapsed);
+            sums[blamed] = sums[blamed].saturating_add(own_time(self_ns, start, elapsed)).saturating_sub(held_up);
+            sums[caller] = sums[caller].saturating_add(held_up);
             if elapsed >= SHORTEST_OUTLIER && is_idle(function) {
                 idle = idle.saturating_add(elapsed);
             }
@@ -243,30 +264,39 @@ fn hottest_inside(
         }
     }
     let hottest = (0..).map(FunctionIndex).zip(sums).max_by_key(|(_, sum)| *sum);
-    Ok(hottest.filter(|_| idle <= call.duration() / 2))
+    Ok(hottest.filter(|_| idle <= call.duration() / 2).map(|(function, sum)| (function, sum.max(0) as u64)))
 }
 
 /// The program's own functions that take a large share of the time in themselves.
-fn hot(about: &About<'_>, is_own: &[bool]) -> Vec<Finding> {
+fn hot(about: &About<'_>, is_own: &[bool], held_up: bool) -> Result<Vec<Finding>, QueryError> {
     // What is not recorded is in the time of who called it.
     if about.process.switched.hides(|_| true) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let meta = about.process.tables.meta();
-    let all: u64 = meta.functions.iter().map(|it| it.self_ns).fold(0, u64::saturating_add);
+    let tables = &about.process.tables;
+    let costs = match &about.process.correction {
+        Some(correction) if held_up => correction.functions(tables)?,
+        _ => Vec::new(),
+    };
+    let own_time = |index: usize, it: &FunctionStats| {
+        let waited = costs.get(index).map_or(0, |(_, own)| u64::try_from(own.waited_ns).unwrap_or(0));
+        it.self_ns.saturating_sub(waited)
+    };
+    let times: Vec<u64> = tables.meta().functions.iter().enumerate().map(|(index, it)| own_time(index, it)).collect();
+    let all = times.iter().copied().fold(0, u64::saturating_add);
     let mut found = Vec::new();
-    for (index, it) in (0..).map(FunctionIndex).zip(&meta.functions).filter(|(index, _)| is_own[index.as_usize()]) {
-        let share = it.self_ns as f64 / all.max(1) as f64;
-        if share >= HOT_SHARE && it.self_ns >= SHORTEST_OUTLIER {
+    for ((index, it), own) in (0..).map(FunctionIndex).zip(&tables.meta().functions).zip(times) {
+        let share = own as f64 / all.max(1) as f64;
+        if is_own[index.as_usize()] && share >= HOT_SHARE && own >= SHORTEST_OUTLIER {
             let name = about.name(index);
             let title = format!("{name} takes {:.0} % of all time in itself", share * 100.0);
-            let rationale = format!("{} in {} calls.", nanoseconds(it.self_ns), it.spans);
+            let rationale = format!("{} in {} calls.", nanoseconds(own), it.spans);
             let mut finding = about.finding("hot_function", 20.0 + 30.0 * share, title, rationale);
             finding.function = Some(name);
             finding.evidence = vec![about.frame(it.longest.0, it.longest.1)];
-            finding.facts = json!({ "self_ns": it.self_ns, "calls": it.spans, "share": share });
+            finding.facts = json!({ "self_ns": own, "calls": it.spans, "share": share });
             found.push(finding);
         }
     }
-    found
+    Ok(found)
 }

@@ -11,6 +11,7 @@ use super::About;
 use super::pairs::{PAIRS, Wait, hands_on};
 use super::progress::Times;
 use super::unhandled::Unhandled;
+use super::wakers::{Waker, Wakers};
 use crate::error::QueryError;
 use crate::ownership::own_functions;
 use crate::scan::scan_pieces;
@@ -19,7 +20,7 @@ use crate::scan::scan_pieces;
 pub(super) const NOBODY: FunctionIndex = FunctionIndex(u32::MAX);
 
 /// Waits of one kind below one function.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Waited {
     pub(super) count: u64,
     /// Of these the thread's states are not known: the whole of them is taken for waiting.
@@ -33,6 +34,8 @@ pub(super) struct Waited {
     /// Waits that had not ended when the process or the recording did.
     pub(super) unfinished: u64,
     pub(super) longest_unfinished: (u64, ThreadIndex, EventSeq),
+    /// For how long the thread slept until these ended its waits.
+    pub(super) wakers: BTreeMap<Waker, u64>,
 }
 
 /// What one function took and gave back.
@@ -153,9 +156,10 @@ impl Survey {
                 }
             })
             .collect();
+        let wakers = Wakers::of(about);
         let new = || Self { nested: vec![(0, Default::default()); meta.functions.len()], ..Self::default() };
         let states = scan_pieces(meta.threads.len(), about.cancel, new, |survey, thread| {
-            survey.add_thread(about, ThreadIndex(thread as u32), &is_own, &parts)
+            survey.add_thread(about, ThreadIndex(thread as u32), &is_own, &parts, &wakers)
         })?;
         let mut survey = new();
         states.into_iter().for_each(|it| survey.merge(it));
@@ -169,6 +173,7 @@ impl Survey {
         thread: ThreadIndex,
         is_own: &[bool],
         parts: &[Part],
+        wakers: &Wakers,
     ) -> Result<(), QueryError> {
         let tables = &about.process.tables;
         let states = about.process.thread_states(thread).cloned();
@@ -210,7 +215,8 @@ impl Survey {
                     let (start, duration) = (columns.start(row), columns.at(Column::Duration, row));
                     let end = TraceNanos(start.0.saturating_add(duration));
                     let times = states.as_ref().map(|it| it.between(start, end));
-                    let call = WaitCall { duration, times, thread, seq, outcome: columns.outcome(row) };
+                    let waker = wakers.of_call(thread, seq);
+                    let call = WaitCall { duration, times, thread, seq, outcome: columns.outcome(row), waker };
                     self.waits.entry((own, wait)).or_default().add(&call);
                 }
                 if let Some(pair) = part.takes.or(part.gives).filter(|pair| within.counts(*pair)) {
@@ -265,6 +271,10 @@ impl Survey {
             sum.longest = sum.longest.max(more.longest);
             sum.unfinished += more.unfinished;
             sum.longest_unfinished = sum.longest_unfinished.max(more.longest_unfinished);
+            for (waker, more) in more.wakers {
+                let time = sum.wakers.entry(waker).or_default();
+                *time = time.saturating_add(more);
+            }
         }
         for (key, more) in other.taken {
             let sum = self.taken.entry(key).or_default();
@@ -296,11 +306,12 @@ struct WaitCall {
     thread: ThreadIndex,
     seq: EventSeq,
     outcome: Outcome,
+    waker: Option<Waker>,
 }
 
 impl Waited {
     fn add(&mut self, call: &WaitCall) {
-        let &WaitCall { duration, thread, seq, outcome, .. } = call;
+        let &WaitCall { duration, thread, seq, outcome, waker, .. } = call;
         let (slept, spent) = match call.times.filter(|it| it.of(ThreadState::Unknown) == 0) {
             Some(times) => {
                 let slept = times.of(ThreadState::Blocked);
@@ -315,6 +326,10 @@ impl Waited {
         self.total_ns = self.total_ns.saturating_add(slept);
         self.spent_ns = self.spent_ns.saturating_add(spent);
         self.longest = self.longest.max((slept, thread, seq));
+        if let Some(waker) = waker {
+            let time = self.wakers.entry(waker).or_default();
+            *time = time.saturating_add(slept);
+        }
         let has_not_ended = matches!(outcome.status, Status::Open | Status::Unmatched)
             && matches!(outcome.reason, Reason::None | Reason::ProcessExit | Reason::Crash | Reason::Timeout);
         if has_not_ended {

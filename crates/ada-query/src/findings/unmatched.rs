@@ -33,10 +33,11 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     Ok(found)
 }
 
-/// What is not just how programs are (tail calls, and calls that are open when a program exits), or recordings: calls that began
-/// before an attach, before what a ring has kept, or before the fork that made the process.
+/// What is not just how programs are (tail calls, calls that are open when a program exits, and calls that return after long), or
+/// recordings: calls that began before an attach, before what a ring has kept, or before the fork that made the process.
 fn worth(status: Status, reason: Reason) -> Option<(f64, &'static str)> {
     match (status, reason) {
+        (Status::Completed, Reason::Timeout) => None,
         (_, Reason::Timeout) => Some((35.0, "They took longer than the analysis's timeout.")),
         (Status::Unmatched, Reason::Exception) => {
             Some((18.0, "An exception or a panic went through them; context is the throw."))

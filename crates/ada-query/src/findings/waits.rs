@@ -7,7 +7,7 @@ use ada_span::wait::{WaitKind, WaitSpan};
 use serde_json::json;
 
 use super::pairs::Wait;
-use super::survey::{NOBODY, Survey};
+use super::survey::{NOBODY, Survey, Waited};
 use super::{About, Finding, nanoseconds};
 use crate::error::QueryError;
 use crate::waits::CallPlaces;
@@ -108,8 +108,9 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
                     " For how long the threads slept in these calls is not known: the whole of them is counted.",
                 );
             }
-            if wait == Wait::Lock {
-                rationale.push_str(&holders.sentence(about, own));
+            match wait {
+                Wait::Lock => rationale.push_str(&holders.sentence(about, own)),
+                _ => rationale.push_str(&waker_sentence(about, waited)),
             }
             let mut finding = about.finding("long_wait", base + 15.0 * share, title, rationale);
             finding.function = (own != NOBODY).then_some(who);
@@ -133,6 +134,14 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
         }
     }
     Ok(found)
+}
+
+/// Who ended most of the waits, where it is known.
+fn waker_sentence(about: &About<'_>, waited: &Waited) -> String {
+    let most = waited.wakers.iter().max_by_key(|(_, time)| **time).filter(|(_, time)| **time > 0);
+    most.map_or_else(String::new, |(waker, time)| {
+        format!(" For {} of it, it waited for {}.", nanoseconds(*time), waker.words(about))
+    })
 }
 
 /// For whom functions waited: by the function that waited and the one that had taken the lock, the time.

@@ -10,15 +10,20 @@ mod recording;
 mod threads;
 
 use ada_query::Cancel;
-use ada_query::findings::findings;
+use ada_query::findings::{findings, waited_to_be_recorded};
 use serde_json::{Value, json};
 
-use crate::analysis::{LensArgs, ListFormat, OpenedSession, Out, SessionArgs, csv, short_name, with_tables};
+use crate::analysis::{
+    LensArgs, ListFormat, OpenedSession, Out, SessionArgs, csv, nanoseconds, short_name, with_tables,
+};
 use crate::ask::finding_json;
 use crate::exit::Outcome;
 use crate::top::{self, Sort, Uses};
 
 use item::Item;
+
+/// A share of all threads' time of which the list of functions has a word.
+const WORTH_A_WORD: f64 = 0.01;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -143,9 +148,18 @@ fn functions(args: &Args, opened: &OpenedSession, out: &mut Out, uses: &mut Uses
     if more > 0 {
         out.line(&format!("and {more} more functions: ada top"))?;
     }
+    let manifests = opened.processes().iter().filter_map(|it| opened.recorded(it).manifest.as_ref());
+    let waited = manifests.map(waited_to_be_recorded).fold(0, u64::saturating_add);
+    if !args.corrected && waited as f64 >= WORTH_A_WORD * uses.all_ns as f64 && waited > 0 {
+        let words = format!(
+            "{} in which threads waited to be recorded are among these times; --corrected leaves them out",
+            nanoseconds(waited)
+        );
+        out.terminal().wrap(&words, 0).iter().try_for_each(|line| out.line(line))?;
+    }
     let outside: u64 = uses.outside.iter().map(top::OutsideModule::ns).sum();
     let share = outside as f64 / uses.all_ns.max(1) as f64;
-    if is_own && share >= 0.01 {
+    if is_own && share >= WORTH_A_WORD {
         let modules: Vec<&str> = uses.outside.iter().take(3).map(|it| it.module.as_str()).collect();
         let words = format!(
             "{} of all threads' time is outside these, in {}: loading, threads of libraries; --all shows it",

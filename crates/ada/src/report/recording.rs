@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ada_event::{EventSeq, FunctionId, ModuleId, RuntimeAddr, ThreadId};
+use ada_query::findings::waited_to_be_recorded;
 use ada_query::signal_name;
 use ada_span::table::ThreadEntry;
 use ada_span::{Outcome, Reason, is_fault};
@@ -163,7 +164,7 @@ fn hooks(opened: &OpenedSession) -> Vec<Item> {
             measured += pairs * cost.pair;
             most += pairs * (cost.pair + cost.pair_error) * cost.at_most;
         }
-        waited = manifest.gaps.iter().fold(waited, |sum, gap| sum.saturating_add(gap.waited_ns));
+        waited = waited.saturating_add(waited_to_be_recorded(manifest));
     }
     let mut items = Vec::new();
     if most > 0.0 {

@@ -106,6 +106,19 @@ fn recursion_makes_no_slow_outliers() {
     assert_eq!((walk.len(), &walk[0]["facts"]["slow_calls"]), (1, &1.into()), "{slow:#?}");
 }
 
+/// Nor are calls that waited to be recorded, of which one finding tells for all processes.
+#[test]
+fn what_the_recording_held_up_was_not_slow() {
+    let traced = TracedProgram::trace_with_registers(&Program::new("held_up.c"));
+    let all = findings(&traced, None);
+    let disturbed: Vec<_> = all.iter().filter(|it| it["kind"] == "disturbed").collect();
+    assert_eq!(disturbed.len(), 1, "{all:#?}");
+    assert!(disturbed[0]["title"].as_str().unwrap().contains("in 2 processes"), "{disturbed:#?}");
+    // The host of this machine may stop any call for a while, but not one of every chunk's.
+    let slow = all.iter().filter(|it| it["kind"] == "slow_outlier" && it["facts"]["outlier"] == "tick");
+    assert!(slow.clone().all(|it| it["facts"]["slow_calls"].as_u64().unwrap() < 50), "{all:#?}");
+}
+
 #[test]
 fn a_crash_is_named_with_what_led_to_it() {
     let traced = TracedProgram::trace(&Program::new("crash.c"));
