@@ -128,7 +128,7 @@ mod tests {
         let refused = |text: &str| Collector::new(Path::new(text)).err().map(|error| format!("{error:#}"));
         assert_eq!(refused("http://[::1]:4318/v1/traces"), None);
         assert!(refused("https://localhost").unwrap().contains("http only"));
-        assert!(refused("http://").unwrap().contains("no address"));
-        assert!(refused("http://a b").unwrap().contains("no address"));
+        assert!(refused("http://").unwrap().contains("not a valid address"));
+        assert!(refused("http://a b").unwrap().contains("not a valid address"));
     }
 }
