@@ -30,7 +30,8 @@ fn main() {
 /// Everything that decides what a plan is, or how it is stored: a change to any of it makes stored plans stale.
 fn planner(crates: &Path) -> u64 {
     let mut files = vec![crates.join("../Cargo.lock")];
-    files.extend(["image_plan.rs", "declared.rs"].map(|file| crates.join("ada-control/src/plan").join(file)));
+    let own = ["image_plan.rs", "declared.rs", "declared_types.rs"];
+    files.extend(own.map(|file| crates.join("ada-control/src/plan").join(file)));
     for folder in ["ada-image/src", "ada-patch/src", "ada-value/src", "ada-control/src/plan/plan_cache"] {
         add_files(&crates.join(folder), &mut files);
     }

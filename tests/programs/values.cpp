@@ -32,11 +32,6 @@ struct Sum {
     KEPT int add(int x, short y) { OPAQUE(x); return total += x + y; }
 };
 
-#if defined(__clang__) && !defined(__OPTIMIZE__)
-#define IS_LEFT_OUT 1
-#else
-#define IS_LEFT_OUT 0
-#endif
 static FILE *truth;
 
 __attribute__((format(printf, 1, 2))) static void expect(const char *format, ...) {
@@ -58,12 +53,11 @@ int main(int argc, char **argv) {
     expect("by_value(\"short\", 7) = %d", result);
     expect("plain({a: 1, b: 2}, 4) = %d", plain(Plain{1, 2}, 4));
     result = counted(Counted(5), 6);
-    expect("counted(&{n: 5}, 6) = %d", result);
+    expect("counted({n: 5}, 6) = %d", result);
     result = holder(Holder{Counted(1)}, 8);
-    expect("holder(&{inner: {n: 1}}, 8) = %d", result);
+    expect("holder({inner: {n: 1}}, 8) = %d", result);
     repeat(3, 'z');
-    // clang leaves the description of a part of the class to the library where it does not use it.
-    expect("repeat(3, 'z') = {_M_dataplus: %s, _M_string_length: 3}", IS_LEFT_OUT ? "?" : "{_M_p: *}");
+    expect("repeat(3, 'z') = \"zzz\"");
     make(9);
     expect("make(9) = {words: ?}");
     flip(Mode::Fast, true);

@@ -1,6 +1,6 @@
 //! What a probe reads from memory, which may not be there.
 
-use ada_ring::probe::{BASES, Base, Extent, GOES_ON, LONG_TEXT, Read, VECTORS};
+use ada_ring::probe::{BASES, Base, ElementsEnd, Extent, GOES_ON, LONG_TEXT, Read, VECTORS};
 use core::sync::atomic::Ordering;
 
 use crate::config::{Item, get};
@@ -45,6 +45,19 @@ pub(crate) fn take(read: Read, sources: &Sources, words: &mut [u64]) {
         }
         return;
     }
+    let of_elements = match read.extent() {
+        Extent::Elements { count, each } => {
+            Some(bases.get(count).map(|count| (base, count.saturating_mul(each.into()))))
+        }
+        Extent::ElementsBehind(end, each) => Some(elements_behind(base, start, end, each)),
+        _ => None,
+    };
+    if let Some(elements) = of_elements {
+        if let (Some((start, wanted)), Some((length, content))) = (elements, words.split_first_mut()) {
+            take_bytes(start, wanted, length, content);
+        }
+        return;
+    }
     let start = match second {
         None => Some(start),
         Some(second) => syscall::read_word(start).map(|pointer| pointer.wrapping_add_signed(second)),
@@ -65,13 +78,31 @@ pub(crate) fn take(read: Read, sources: &Sources, words: &mut [u64]) {
         }
         Extent::Bytes(base) => {
             // What failed has no length: it is less than 0.
-            let wanted = bases.get(base).map_or(0, |length| usize::try_from(*length as i64).unwrap_or(0));
-            let (is_there, found) = read_into(start, content, wanted);
-            if is_there || wanted == 0 {
-                *length = found.len() as u64 | if found.len() < wanted { GOES_ON } else { 0 };
-            }
+            let wanted = bases.get(base).map_or(0, |length| u64::try_from(*length as i64).unwrap_or(0));
+            take_bytes(start, wanted, length, content);
         }
+        Extent::Elements { .. } | Extent::ElementsBehind(..) => {}
     }
+}
+
+/// Reads as many bytes as are wanted, and there is room for. They stay as they are where nothing can be read.
+fn take_bytes(start: u64, wanted: u64, length: &mut u64, content: &mut [u64]) {
+    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+    let (is_there, found) = read_into(start, content, wanted);
+    if is_there || wanted == 0 {
+        *length = found.len() as u64 | if found.len() < wanted { GOES_ON } else { 0 };
+    }
+}
+
+/// Where elements begin, and how many bytes they have: what `start` is the place of, and what `end` is. None where memory does not
+/// say, or they end before they begin.
+fn elements_behind(base: u64, start: u64, end: ElementsEnd, each: u8) -> Option<(u64, u64)> {
+    let first = syscall::read_word(start)?;
+    let word = |at: i16| syscall::read_word(base.wrapping_add_signed(at.into()));
+    Some(match end {
+        ElementsEnd::Count(at) => (first, word(at)?.saturating_mul(each.into())),
+        ElementsEnd::Pointer(at) => (first, word(at)?.checked_sub(first)?),
+    })
 }
 
 /// Reads the text of a long read, and its length as that of [`Extent::Text`]. None where there is none.
@@ -190,6 +221,31 @@ mod tests {
         assert_eq!((from(0), from(2), from(6)), ([0x11, 0x22, 0x33], [0x22, 0x33, 0], [0x33, 0, 0]));
         assert_eq!(words_of(Read::callers(Base::Argument1, 3), bases(16, 0)), [UNREADABLE; 3]);
         assert_eq!(words_of(Read::value(Base::Argument2), bases(0, 7))[0], 7);
+    }
+
+    #[test]
+    fn elements_are_as_many_as_a_register_or_memory_says() {
+        let numbers = [1_u32, 2, 3, 4, 5];
+        let start = numbers.as_ptr() as u64;
+        let in_registers =
+            |count| words_of(Read::elements(Base::Argument1, Base::Argument2, 4, 3), bases(start, count));
+        assert_eq!(in_registers(3), [12, 2 << 32 | 1, 3]);
+        assert_eq!(in_registers(1 << 60), [16 | GOES_ON, 2 << 32 | 1, 4 << 32 | 3]);
+        let in_memory = |end, header: &[u64]| {
+            let read = Read::elements_behind(Base::Argument1, 8, end, 4, 3);
+            words_of(read, bases(header.as_ptr() as u64, 0))
+        };
+        assert_eq!(in_memory(ElementsEnd::Count(0), &[2, start])[..2], [8, 2 << 32 | 1]);
+        assert_eq!(
+            in_memory(ElementsEnd::Pointer(16), &[0, start, start + 20]),
+            [16 | GOES_ON, 2 << 32 | 1, 4 << 32 | 3]
+        );
+        assert_eq!(in_memory(ElementsEnd::Pointer(16), &[0, start, start])[0], 0);
+        // They end before they begin, or nothing is there.
+        assert_eq!(in_memory(ElementsEnd::Pointer(16), &[0, start, start - 4]), [UNREADABLE; 3]);
+        assert_eq!(in_memory(ElementsEnd::Count(0), &[2, 16]), [UNREADABLE; 3]);
+        let nowhere = Read::elements_behind(Base::Argument1, 8, ElementsEnd::Count(0), 4, 3);
+        assert_eq!(words_of(nowhere, bases(16, 0)), [UNREADABLE; 3]);
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! What functions take and give, as DWARF has it.
 
 use ada_event::ImageOffset;
-use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, Operation, SectionId, Unit};
-use gimli::{DW_AT_calling_convention, DW_AT_language, DW_AT_location, DW_AT_producer};
+use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, SectionId, Unit};
+use gimli::{DW_AT_calling_convention, DW_AT_language, DW_AT_linkage_name, DW_AT_location, DW_AT_producer};
 use gimli::{DW_TAG_formal_parameter, DW_TAG_subprogram, DW_TAG_unspecified_parameters};
 
 use crate::debug_info::{Bytes, DebugInfo, EntryAt};
 use crate::debug_sections::DebugSections;
-use crate::value_type::{TypeReader, ValueType};
+use crate::entry_place::{EntryPlace, place_at};
+use crate::rust_passing::RustFunction;
+use crate::type_reader::TypeReader;
+use crate::value_type::ValueType;
 
 /// What a function takes and gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,19 +21,6 @@ pub struct FunctionType {
     pub is_variadic: bool,
     /// What it gives.
     pub result: ValueType,
-}
-
-/// Where an argument is when a function is entered, as far as the debug information says so.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EntryPlace {
-    /// It says nothing, or nothing that is understood.
-    Unsaid,
-    /// In this register.
-    Register(u16),
-    /// Nowhere. Callers may pass anything in its place: clang leaves out what a function never looks at.
-    Nowhere,
-    /// In parts of so many bytes, some of which may be nowhere.
-    Parts(Vec<(u64, bool)>),
 }
 
 const NEEDED: [SectionId; 12] = [
@@ -108,9 +98,12 @@ fn read_function(types: &TypeReader<'_, '_>, at: EntryAt, start: ImageOffset) ->
         return None;
     }
     let unit = info.unit(at.0)?;
-    let is_rust = language(&unit)? == RUST;
     let is_llvm = is_llvm(info, &unit);
-    let read = |ty| if is_rust { of_rust(types.read(ty)) } else { types.read(ty) };
+    let is_rust = language(&unit)? == RUST;
+    let is_mangled = is_rust && info.attribute(at, DW_AT_linkage_name).is_some();
+    let rust = is_rust.then_some(RustFunction { is_mangled });
+    // What a closure has captured is an argument before the others, of which debug information says nothing.
+    let is_closure = is_rust && info.name(at).is_some_and(|name| name.starts_with('{'));
     let mut parameters = Vec::new();
     let mut is_variadic = false;
     let mut tree = unit.entries_tree(Some(at.1)).ok()?;
@@ -122,12 +115,17 @@ fn read_function(types: &TypeReader<'_, '_>, at: EntryAt, start: ImageOffset) ->
             is_variadic = true;
         } else if entry.tag() == DW_TAG_formal_parameter {
             let place = (at.0, entry.offset());
-            let ty = info.type_of(place).map_or(ValueType::Other, read);
             let at_entry = match entry.attr_value(DW_AT_location) {
-                Some(location) => place_at(info, &unit, location, start).unwrap_or(EntryPlace::Unsaid),
+                Some(location) => place_at(info, &unit, location, start, is_rust).unwrap_or(EntryPlace::Unsaid),
                 // gcc says nothing of some that it passes, such as integers of 128 bits.
                 None if is_llvm => EntryPlace::Nowhere,
                 None => EntryPlace::Unsaid,
+            };
+            let ty = match (info.type_of(place), rust) {
+                _ if is_closure => ValueType::Other,
+                (None, _) => ValueType::Other,
+                (Some(ty), Some(rust)) => rust.parameter(types, ty, &at_entry),
+                (Some(ty), None) => types.read(ty),
             };
             parameters.push((info.name(place), ty, at_entry));
         }
@@ -135,7 +133,11 @@ fn read_function(types: &TypeReader<'_, '_>, at: EntryAt, start: ImageOffset) ->
             return None;
         }
     }
-    let result = info.type_of(at).map_or(ValueType::Void, read);
+    let result = match (info.type_of(at), rust) {
+        (None, _) => ValueType::Void,
+        (Some(ty), Some(rust)) => rust.result(types, ty),
+        (Some(ty), None) => types.read(ty),
+    };
     Some(FunctionType { parameters, is_variadic, result })
 }
 
@@ -158,44 +160,4 @@ fn is_llvm<'d>(info: &DebugInfo<'d>, unit: &Unit<Bytes<'d>>) -> bool {
         Some(info.dwarf.attr_string(unit, producer).ok()?.to_string_lossy().into_owned())
     };
     producer().is_some_and(|producer| ["clang", "rustc", "LLVM"].iter().any(|name| producer.contains(name)))
-}
-
-/// Rust does not say how it passes structures. Only fat pointers are certain to be two words.
-fn of_rust(ty: ValueType) -> ValueType {
-    match ty {
-        ValueType::Aggregate { ref name, bytes, .. } if bytes > 0 && !name.starts_with('&') => ValueType::Other,
-        ty => ty,
-    }
-}
-
-/// Where a location says that a value is at an address. None where that is not understood, or not valid there yet.
-fn place_at<'d>(
-    info: &DebugInfo<'d>,
-    unit: &Unit<Bytes<'d>>,
-    location: AttributeValue<Bytes<'d>>,
-    start: ImageOffset,
-) -> Option<EntryPlace> {
-    let mut list = info.dwarf.attr_locations(unit, location).ok()??;
-    while let Some(entry) = list.next().ok()? {
-        if !(entry.range.begin..entry.range.end).contains(&start.0) {
-            continue;
-        }
-        let mut operations = entry.data.operations(unit.encoding());
-        let (mut parts, mut newest, mut count) = (Vec::new(), None, 0);
-        while let Some(operation) = operations.next().ok()? {
-            info.spend()?;
-            if let Operation::Piece { size_in_bits, .. } = operation {
-                parts.push((size_in_bits / 8, newest.take().is_some()));
-            } else {
-                newest = Some(operation);
-                count += 1;
-            }
-        }
-        return Some(match newest {
-            _ if !parts.is_empty() => EntryPlace::Parts(parts),
-            Some(Operation::Register { register }) if count == 1 => EntryPlace::Register(register.0),
-            _ => EntryPlace::Unsaid,
-        });
-    }
-    None
 }

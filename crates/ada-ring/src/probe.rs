@@ -66,6 +66,24 @@ pub enum Extent {
     SwiftType,
     /// More bytes up to the first zero than a record has room for: see [`Read::long_text`].
     LongText,
+    /// Elements of so many bytes each, as many as a base says: see [`Read::elements`].
+    Elements {
+        /// The number of that base.
+        count: usize,
+        /// The bytes of an element.
+        each: u16,
+    },
+    /// Elements that memory has the place and the end of: see [`Read::elements_behind`].
+    ElementsBehind(ElementsEnd, u8),
+}
+
+/// What says where the last of some elements is, so many bytes behind a base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ElementsEnd {
+    /// Their number.
+    Count(i16),
+    /// A pointer behind it.
+    Pointer(i16),
 }
 
 /// How a function says that it has failed.
@@ -93,7 +111,12 @@ const IS_CALLERS: u64 = 1 << 59;
 const IS_VECTOR: u64 = 1 << 58;
 const IS_SWIFT_TYPE: u64 = 1 << 57;
 const IS_LONG: u64 = 1 << 56;
-/// Where the number of the base is that has the length.
+/// Two bits that nothing else has together.
+const IS_ELEMENTS: u64 = IS_BYTES | IS_VALUE;
+const IS_ELEMENTS_BEHIND: u64 = IS_BYTES | IS_CALLERS;
+/// Of elements in memory: the second offset is that of a pointer behind the last.
+const HAS_END: u64 = IS_LONG;
+/// Where the number of the base is that has the length, or the bytes of an element.
 const LENGTH_SHIFT: u32 = 48;
 
 /// Where stubs find the parts of a read, in bytes from its start.
@@ -189,6 +212,23 @@ impl Read {
         Self(Self::words(base, 0, words).0 | IS_BYTES | (length as u64) << LENGTH_SHIFT)
     }
 
+    /// Elements of `each` bytes at `base`, as many as `count` says. The words are as those of a text.
+    pub const fn elements(base: Base, count: Base, each: u8, words: u8) -> Self {
+        assert!(words > 1 && each > 0);
+        Self(Self::through(base, 0, each as i16, words).0 | IS_ELEMENTS | (count as u64) << LENGTH_SHIFT)
+    }
+
+    /// Elements of `each` bytes, where the word at `[base + start]` points; `end` says behind which the last is. The words are
+    /// as those of a text.
+    pub const fn elements_behind(base: Base, start: i16, end: ElementsEnd, each: u8, words: u8) -> Self {
+        assert!(words > 1 && each > 0);
+        let (at, kind) = match end {
+            ElementsEnd::Count(at) => (at, IS_ELEMENTS_BEHIND),
+            ElementsEnd::Pointer(at) => (at, IS_ELEMENTS_BEHIND | HAS_END),
+        };
+        Self(Self::through(base, start, at, words).0 | kind | (each as u64) << LENGTH_SHIFT)
+    }
+
     /// The base itself, as one word.
     pub const fn value(base: Base) -> Self {
         Self(Self::words(base, 0, 1).0 | IS_VALUE)
@@ -255,10 +295,17 @@ impl Read {
 
     /// How much it takes.
     pub const fn extent(self) -> Extent {
-        if self.0 & IS_TEXT != 0 {
+        let (second, length) = ((self.0 >> 32) as u16, (self.0 >> LENGTH_SHIFT) as u8);
+        if self.0 & IS_ELEMENTS == IS_ELEMENTS {
+            Extent::Elements { count: length as usize, each: second }
+        } else if self.0 & IS_ELEMENTS_BEHIND == IS_ELEMENTS_BEHIND {
+            let at = second as i16;
+            let end = if self.0 & HAS_END != 0 { ElementsEnd::Pointer(at) } else { ElementsEnd::Count(at) };
+            Extent::ElementsBehind(end, length)
+        } else if self.0 & IS_TEXT != 0 {
             Extent::Text
         } else if self.0 & IS_BYTES != 0 {
-            Extent::Bytes((self.0 >> LENGTH_SHIFT) as u8 as usize)
+            Extent::Bytes(length as usize)
         } else if self.0 & IS_VALUE != 0 {
             Extent::Value
         } else if self.0 & IS_CALLERS != 0 {

@@ -2,7 +2,7 @@
 
 use ada_ring::probe::Base;
 
-use crate::{Parameter, Prototype, Type};
+use crate::{Parameter, Part, Passing, Prototype, Type};
 
 /// Where an argument is when a function is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ const WORD: i16 = 8;
 
 /// The places of parameters, in their order. A result that is returned in memory takes the first register.
 pub(crate) fn places(parameters: &[Parameter], result: &Type) -> Vec<Place> {
-    let is_in_memory = matches!(result, Type::Aggregate { words, .. } if words.is_empty());
+    let is_in_memory = matches!(result, Type::Aggregate { passing: Passing::Memory, .. });
     let (mut registers, mut vectors, mut above) = (usize::from(is_in_memory), 0, WORD);
     let mut is_lost = *result == Type::Unknown;
     let mut stack_is_lost = false;
@@ -37,19 +37,24 @@ pub(crate) fn places(parameters: &[Parameter], result: &Type) -> Vec<Place> {
         if is_lost {
             return Place::Elsewhere;
         }
-        if let Type::Slice { .. } | Type::Integer { bytes: 16, .. } = ty {
+        if let Type::Integer { bytes: 16, .. } = ty {
             // Languages differ in what they do where only one register is left.
             is_lost = registers + 2 > REGISTERS;
             registers += 2;
             return if is_lost { Place::Elsewhere } else { Place::Pair(registers - 2) };
         }
-        if let Type::Aggregate { bytes, words, .. } = ty {
-            let integers = words.chars().filter(|kind| *kind == 'I').count();
-            let others = words.len() - integers;
-            if !words.is_empty() && registers + integers <= REGISTERS && vectors + others <= VECTORS {
+        if let Type::Aggregate { bytes, passing, .. } = ty {
+            let (integers, others) = passing.counts();
+            let fits = registers + integers <= REGISTERS && vectors + others <= VECTORS;
+            if fits && *passing != Passing::Memory {
                 let first = Place::Registers(registers, vectors);
                 (registers, vectors) = (registers + integers, vectors + others);
                 return first;
+            }
+            // What is passed in parts may have one on the stack.
+            is_lost |= matches!(passing, Passing::Apart(_));
+            if is_lost {
+                return Place::Elsewhere;
             }
             // One of 16 bytes or more may be at a multiple of them, or not.
             stack_is_lost |= bytes % 16 == 0 && (above - WORD) % 16 != 0;
@@ -95,6 +100,35 @@ impl Prototype {
     }
 }
 
+/// A register that has a part of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartRegister {
+    /// How many bytes into the argument the part begins.
+    pub offset: u32,
+    /// Whether it is a vector register.
+    pub is_vector: bool,
+    /// The number of the register, of its kind.
+    pub number: usize,
+}
+
+impl Prototype {
+    /// The registers that hold a parameter's argument, a structure, when the function is entered.
+    pub fn registers_of(&self, parameter: usize) -> Vec<PartRegister> {
+        let place = places(&self.parameters, &self.result).get(parameter).copied();
+        let ty = self.parameters.get(parameter).map(|parameter| &parameter.ty);
+        let (Some(Place::Registers(mut integer, mut vector)), Some(Type::Aggregate { passing, .. })) = (place, ty)
+        else {
+            return Vec::new();
+        };
+        let register = |part: &Part| {
+            let next = if part.is_vector { &mut vector } else { &mut integer };
+            *next += 1;
+            PartRegister { offset: part.offset, is_vector: part.is_vector, number: *next - 1 }
+        };
+        passing.parts().iter().map(register).collect()
+    }
+}
+
 impl Place {
     /// What memory reads that start from it start from.
     pub(crate) fn base(self) -> Option<Base> {
@@ -108,6 +142,7 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Content;
 
     fn places_of(types: &[Type]) -> Vec<Place> {
         let parameter = |ty: &Type| Parameter { name: String::new(), ty: ty.clone(), condition: None };
@@ -128,7 +163,12 @@ mod tests {
     #[test]
     fn structures_take_as_many_registers_as_they_have_words() {
         let integer = Type::integer(true, 8);
-        let aggregate = |bytes, words: &str| Type::Aggregate { bytes, words: words.to_owned(), fields: Vec::new() };
+        let aggregate = |bytes: u32, words: &str| {
+            let part = |(number, kind): (u32, char)| Part { offset: 8 * number, is_vector: kind == 'V' };
+            let parts: Vec<Part> = (0..).zip(words.chars()).map(part).collect();
+            let passing = if parts.is_empty() { Passing::Memory } else { Passing::Registers(parts) };
+            Type::Aggregate { bytes, passing, content: Content::UNKNOWN }
+        };
         let types = [aggregate(16, "II"), integer.clone(), aggregate(24, ""), aggregate(16, "IV"), integer.clone()];
         assert_eq!(
             places_of(&types)[1..],
@@ -136,9 +176,24 @@ mod tests {
         );
         let parameter = Parameter { name: String::new(), ty: integer.clone(), condition: None };
         assert_eq!(places(&[parameter], &aggregate(24, "")), [Place::Register(1)]);
-        let slice = Type::Slice { is_length_first: false };
-        assert_eq!(places_of(&[slice, integer.clone()]), [Place::Pair(0), Place::Register(2)]);
+        let slice = Type::slice(false);
+        assert_eq!(places_of(&[slice.clone(), integer.clone()]), [Place::Registers(0, 0), Place::Register(2)]);
+        let mut many = vec![integer.clone(); 5];
+        many.extend([slice, integer.clone()]);
+        assert_eq!(places_of(&many)[5..], [Place::Elsewhere; 2]);
         assert_eq!(places_of(&[Type::Unknown, integer]), [Place::Elsewhere; 2]);
+    }
+
+    #[test]
+    fn parts_of_structures_are_in_the_next_registers_of_their_kinds() {
+        let prototype =
+            crate::notation::parse("f(a: i32, b: f64, c: struct{16;IV}, d: struct{8;+II4}) -> struct{24;}").unwrap();
+        let of = |number| {
+            prototype.registers_of(number).iter().map(|it| (it.offset, it.is_vector, it.number)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(2), [(0, false, 2), (8, true, 1)]);
+        assert_eq!(of(3), [(0, false, 3), (4, false, 4)]);
+        assert_eq!(of(0), []);
     }
 
     #[test]

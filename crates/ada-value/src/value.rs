@@ -21,6 +21,10 @@ pub enum Value {
     Reference(Option<u64>, Box<Value>),
     /// Fields with their names, and how they are written together where that is not field by field.
     Structure(Vec<(String, Value)>, Option<String>),
+    /// A variant with its name, and its fields with theirs; or, where they have none, with their numbers.
+    Variant(String, Vec<(String, Value)>),
+    /// Elements, as far as they were captured, and how many there are.
+    List(Vec<Value>, u64),
     /// There is none: see [`Condition`](crate::Condition).
     Absent,
     /// Not captured, and why.
@@ -72,7 +76,7 @@ impl Value {
             }
             Type::OptimizedAway(_) => Self::Unknown(OPTIMIZED_AWAY),
             Type::Redacted => Self::Unknown(REDACTED),
-            Type::Aggregate { .. } | Type::Slice { .. } | Type::Unknown => Self::Unknown(NOT_RECORDED),
+            Type::Aggregate { .. } | Type::Unknown => Self::Unknown(NOT_RECORDED),
             Type::Code if word != 0 => Self::Code(word),
             _ => Self::Pointer(word),
         }
@@ -83,7 +87,9 @@ impl Value {
         match self {
             Self::Number(number, _) => Some(*number),
             Self::Pointer(address) | Self::Code(address) | Self::Reference(Some(address), _) => Some((*address).into()),
+            Self::Variant(..) => self.payload()?.number(),
             Self::Float(_)
+            | Self::List(..)
             | Self::Reference(None, _)
             | Self::Text(..)
             | Self::Bytes(..)
@@ -93,17 +99,36 @@ impl Value {
         }
     }
 
-    /// What is to be compared: of a pointer to a value, that value.
+    /// What is to be compared: of a pointer to a value, that value, and of `Some(value)` and `Ok(value)` too.
     pub fn scalar(&self) -> &Self {
         match self {
             Self::Reference(_, value) => value.scalar(),
+            value => value.payload().map_or(value, Self::scalar),
+        }
+    }
+
+    /// The same with its variants.
+    pub fn behind_pointers(&self) -> &Self {
+        match self {
+            Self::Reference(_, value) => value.behind_pointers(),
             value => value,
+        }
+    }
+
+    /// What people mean when they speak of a variant of Rust's library that has a value.
+    fn payload(&self) -> Option<&Self> {
+        match self {
+            Self::Variant(name, fields) if matches!(name.as_str(), "Some" | "Ok") => match &fields[..] {
+                [(_, value)] => Some(value),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
     /// The field of this name, here or deeper; a path with dots leads to one.
     pub fn field(&self, name: &str) -> Option<&Self> {
-        let Self::Structure(fields, _) = self.scalar() else { return None };
+        let (Self::Structure(fields, _) | Self::Variant(_, fields)) = self.behind_pointers() else { return None };
         let of = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| value);
         let within = || fields.iter().find_map(|(_, value)| value.field(name));
         match name.split_once('.') {
@@ -116,7 +141,7 @@ impl Value {
     pub fn text(&self) -> Option<String> {
         match self {
             Self::Text(bytes, _) => Some(String::from_utf8_lossy(bytes).into_owned()),
-            _ => None,
+            value => value.payload()?.text(),
         }
     }
 
@@ -126,22 +151,51 @@ impl Value {
         let quoted = |bytes: &[u8], goes_on: bool| format!("\"{}\"{}", escaped(bytes), if goes_on { "…" } else { "" });
         match self {
             Self::Number(_, written) | Self::Structure(_, Some(written)) => written.clone(),
-            Self::Structure(fields, None) => {
-                let fields: Vec<String> =
-                    fields.iter().map(|(name, value)| format!("{name}: {}", value.shown(name_of))).collect();
-                format!("{{{}}}", fields.join(", "))
+            Self::Structure(fields, None) if are_numbered(fields) => format!("({})", joined(fields, name_of)),
+            Self::Structure(fields, None) => format!("{{{}}}", joined(fields, name_of)),
+            Self::Variant(name, fields) if fields.is_empty() => name.clone(),
+            Self::Variant(name, fields) if are_numbered(fields) => format!("{name}({})", joined(fields, name_of)),
+            Self::Variant(name, fields) => format!("{name} {{ {} }}", joined(fields, name_of)),
+            Self::List(elements, length) => {
+                let shown: Vec<String> = elements.iter().map(|element| element.shown(name_of)).collect();
+                match (shown.len() as u64 == *length, &shown[..]) {
+                    (true, shown) => format!("[{}]", shown.join(", ")),
+                    (false, []) => format!("[…; {length}]"),
+                    (false, shown) => format!("[{}, …; {length}]", shown.join(", ")),
+                }
             }
             Self::Float(number) => format!("{number:?}"),
             Self::Text(bytes, goes_on) | Self::Bytes(bytes, goes_on) => quoted(bytes, *goes_on),
             Self::Pointer(at) => address(*at),
             Self::Code(at) => name_of(*at).unwrap_or_else(|| address(*at)),
-            Self::Reference(_, value) if matches!(**value, Self::Structure(..)) => format!("&{}", value.shown(name_of)),
+            Self::Reference(_, value)
+                if matches!(
+                    **value,
+                    Self::Structure(..) | Self::Variant(..) | Self::List(..) | Self::Reference(..)
+                ) =>
+            {
+                format!("&{}", value.shown(name_of))
+            }
             Self::Reference(_, value) => format!("[{}]", value.shown(name_of)),
             Self::Absent => String::new(),
             Self::Unknown(why) if [OPTIMIZED_AWAY, REDACTED].contains(why) => format!("<{why}>"),
             Self::Unknown(_) => "?".to_owned(),
         }
     }
+}
+
+/// Whether fields have numbers for names.
+fn are_numbered(fields: &[(String, Value)]) -> bool {
+    fields.iter().enumerate().all(|(number, (name, _))| *name == number.to_string()) && !fields.is_empty()
+}
+
+fn joined(fields: &[(String, Value)], name_of: &dyn Fn(u64) -> Option<String>) -> String {
+    let is_numbered = are_numbered(fields);
+    let field = |(name, value): &(String, Value)| match is_numbered {
+        true => value.shown(name_of),
+        false => format!("{name}: {}", value.shown(name_of)),
+    };
+    fields.iter().map(field).collect::<Vec<_>>().join(", ")
 }
 
 /// Bytes as a text: characters as they are, others escaped.

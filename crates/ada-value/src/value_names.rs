@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{ERRNO, Failure, Prototype, RESULT, Type};
+use crate::{Content, ERRNO, Failure, Prototype, RESULT, Type};
 
 /// The fields of a socket's address, of whatever family.
 const OF_ADDRESSES: [&str; 4] = ["family", "host", "path", "port"];
@@ -28,10 +28,11 @@ impl Prototype {
 fn add_fields(ty: &Type, names: &mut BTreeSet<String>) {
     match ty {
         it if it.is_address() => names.extend(OF_ADDRESSES.map(str::to_owned)),
-        Type::Reference { to, .. } => add_fields(to, names),
-        Type::Aggregate { fields, .. } => {
-            for field in fields {
-                names.insert(field.name.clone());
+        Type::Reference { to, .. } | Type::Copy(to) => add_fields(to, names),
+        Type::Aggregate { content: Content::Wrapped(_, ty), .. } => add_fields(ty, names),
+        Type::Aggregate { content, .. } => {
+            for field in content.fields() {
+                names.insert(field.shown_name().to_owned());
                 add_fields(&field.ty, names);
             }
         }

@@ -150,15 +150,20 @@ impl ValueTest {
 impl Comparison {
     /// None where there is nothing to compare.
     fn holds(&self, value: &Value) -> Option<bool> {
-        let value = value.scalar();
-        if matches!(value, Value::Unknown(_) | Value::Absent) {
+        // Of a variant that has a value, both may be meant: `Ok`, and what it says.
+        let (whole, value) = (value.behind_pointers(), value.scalar());
+        if matches!(value, Value::Unknown(_) | Value::Absent) && value == whole {
             return None;
         }
         let text = value.text().unwrap_or_else(|| value.shown(&|_| None));
+        let is_in = |word: &str| text.contains(word) || whole.shown(&|_| None).contains(word);
+        let is_variant = matches!(whole, Value::Variant(name, _) if *name == self.word)
+            || whole != value && whole.shown(&|_| None) == self.word;
         let order = match (order_of_numbers(value, &self.word), self.operator) {
-            (_, Operator::Has) => return Some(text.contains(&self.word)),
-            (_, Operator::HasNot) => return Some(!text.contains(&self.word)),
+            (_, Operator::Has) => return Some(is_in(&self.word)),
+            (_, Operator::HasNot) => return Some(!is_in(&self.word)),
             (Some(order), _) => order,
+            (None, _) if is_variant => Ordering::Equal,
             (None, _) => text.as_str().cmp(&self.word),
         };
         Some(match self.operator {

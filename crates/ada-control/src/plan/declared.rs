@@ -1,7 +1,9 @@
 //! Prototypes of functions as their debug information declares them.
 
-use ada_image::{EntryPlace, FieldType, FunctionType, PassedIn, ValueType};
-use ada_value::{Failure, Field, Parameter, Prototype, Type, notation};
+use ada_image::{EntryPart, EntryPlace, FunctionType, PartPlace, ValueType};
+use ada_value::{Content, Failure, Parameter, PartRegister, Prototype, Type};
+
+use super::declared_types::{parameter_type, result_type};
 
 /// DWARF's numbers of the registers of arguments, in their order.
 const ARGUMENTS: [u16; 6] = [5, 4, 1, 2, 8, 9];
@@ -9,9 +11,6 @@ const ARGUMENTS: [u16; 6] = [5, 4, 1, 2, 8, 9];
 const FIRST_VECTOR: u16 = 17;
 /// Marks in the names of functions that compilers have made from others, with other parameters.
 const CLONES: [&str; 5] = [".isra", ".constprop", ".part", ".cold", ".specialized"];
-
-/// C++'s `std::string`.
-const STRING: &str = "basic_string<char,";
 
 /// Whether a function of this name takes other arguments than it was declared to.
 pub(super) fn is_clone(name: &str) -> bool {
@@ -26,24 +25,30 @@ pub(super) fn prototype(function: &FunctionType) -> Prototype {
         let name: String =
             name.iter().flat_map(|name| name.chars()).filter(|it| it.is_alphanumeric() || *it == '_').collect();
         let name = if name.is_empty() { format!("argument{number}") } else { name };
-        Parameter { name, ty: value_type(ty, true), condition: None }
+        Parameter { name, ty: parameter_type(ty), condition: None }
     };
     let mut prototype = Prototype {
         name: "f".to_owned(),
         parameters: function.parameters.iter().enumerate().map(parameter).collect(),
         is_variadic: function.is_variadic,
-        result: value_type(&function.result, false),
+        result: result_type(&function.result),
         failure: Failure::None,
     };
     for (number, (_, _, at_entry)) in function.parameters.iter().enumerate() {
         let register = prototype.register_of(number).map(|register| ARGUMENTS[register]);
         let should_be = register.or_else(|| Some(FIRST_VECTOR + prototype.vector_of(number)? as u16));
+        let is_elsewhere = prototype.registers_of(number).iter().any(|part| is_elsewhere(part, at_entry));
         let ty = &mut prototype.parameters[number].ty;
         match at_entry {
             EntryPlace::Nowhere => gone(ty),
-            EntryPlace::Register(is) if should_be.is_some_and(|should| should != *is) => gone(ty),
+            _ if is_elsewhere => gone(ty),
+            EntryPlace::Register(is) | EntryPlace::Behind(Some(is))
+                if should_be.is_some_and(|should| should != *is) =>
+            {
+                gone(ty);
+            }
             EntryPlace::Parts(parts) => without_parts(ty, parts),
-            EntryPlace::Register(_) | EntryPlace::Unsaid => {}
+            EntryPlace::Register(_) | EntryPlace::Behind(_) | EntryPlace::Frame | EntryPlace::Unsaid => {}
         }
     }
     prototype
@@ -58,113 +63,51 @@ fn gone(ty: &mut Type) {
     }
 }
 
-/// Parts of a structure are not there; of anything else, all of it then.
-fn without_parts(ty: &mut Type, parts: &[(u64, bool)]) {
-    if parts.iter().all(|(_, is_there)| *is_there) {
-        return;
-    }
-    let Type::Aggregate { fields, .. } = ty else { return gone(ty) };
-    let mut start = 0_u64;
-    for (bytes, is_there) in parts {
-        let end = start.saturating_add(*bytes);
-        let is_in = |field: &Field| (start..end).contains(&field.offset.into());
-        if !is_there {
-            fields.iter_mut().filter(|field| is_in(field)).for_each(|field| gone(&mut field.ty));
+/// Whether debug information has a part of a structure in another register than the calling convention puts it into.
+fn is_elsewhere(part: &PartRegister, at_entry: &EntryPlace) -> bool {
+    let should_be = match part.is_vector {
+        true => Some(FIRST_VECTOR + part.number as u16),
+        false => ARGUMENTS.get(part.number).copied(),
+    };
+    match at_entry {
+        EntryPlace::Register(is) => part.offset == 0 && Some(*is) != should_be,
+        EntryPlace::Parts(parts) => {
+            let mut start = 0_u64;
+            parts.iter().any(|known| {
+                let is_it = start == u64::from(part.offset);
+                start = start.saturating_add(known.bytes);
+                matches!(known.place, PartPlace::Register(is) if is_it && Some(is) != should_be)
+            })
         }
+        _ => false,
+    }
+}
+
+/// Parts of a structure are not there; of anything without fields, all of it then.
+fn without_parts(ty: &mut Type, parts: &[EntryPart]) {
+    let mut start = 0_u64;
+    let mut missing = Vec::new();
+    for part in parts {
+        let end = start.saturating_add(part.bytes);
+        missing.extend((part.place == PartPlace::Nowhere).then_some(start..end));
         start = end;
     }
-}
-
-fn value_type(ty: &ValueType, is_parameter: bool) -> Type {
+    let is_missing = |offset: u32| missing.iter().any(|range| range.contains(&u64::from(offset)));
     match ty {
-        ValueType::Void => Type::Void,
-        &ValueType::Integer { is_signed, bytes: bytes @ (1 | 2 | 4 | 8) } => Type::integer(is_signed, bytes),
-        &ValueType::Integer { is_signed, bytes: 16 } => Type::integer(is_signed, 16),
-        ValueType::Bool => Type::Bool,
-        ValueType::Char => Type::Char,
-        ValueType::Float(bytes @ (4 | 8 | 16)) => Type::Float(*bytes),
-        ValueType::Enum { is_signed, bytes: bytes @ (1 | 2 | 4 | 8), names } => {
-            let names = names.iter().filter(|(_, name)| notation::is_name(name)).cloned().collect();
-            Type::Enum { is_signed: *is_signed, bytes: *bytes, names }
+        _ if missing.is_empty() => {}
+        Type::Aggregate { content: Content::Fields(fields), .. } => {
+            fields.iter_mut().filter(|field| is_missing(field.offset)).for_each(|field| gone(&mut field.ty));
         }
-        ValueType::Pointer(to) => match &**to {
-            ValueType::Char => Type::Text,
-            ValueType::Function => Type::Code,
-            ValueType::Integer { bytes: 1..=8, .. } | ValueType::Float(4 | 8) | ValueType::Enum { .. }
-                if is_parameter =>
-            {
-                Type::Reference { to: Box::new(value_type(to, false)), is_out: false }
-            }
-            ValueType::Aggregate { name, .. } if name.starts_with(STRING) && is_parameter => Type::StringReference,
-            ValueType::Aggregate { bytes, fields, .. } if !fields.is_empty() && is_parameter => {
-                Type::Reference { to: Box::new(behind_pointer(*bytes, fields)), is_out: false }
-            }
-            _ => Type::Pointer,
-        },
-        ValueType::Aggregate { name, is_by_reference: true, bytes, fields, .. } if is_parameter => {
-            if name.starts_with(STRING) {
-                Type::StringReference
-            } else if fields.is_empty() {
-                Type::Pointer
-            } else {
-                Type::Reference { to: Box::new(behind_pointer(*bytes, fields)), is_out: false }
-            }
-        }
-        ValueType::Aggregate { is_by_reference: true, bytes, fields, .. } => behind_pointer(*bytes, fields),
-        ValueType::Aggregate { name, words, .. } if is_pair(words) && name == "&str" => {
-            Type::Slice { is_length_first: false }
-        }
-        ValueType::Aggregate { name, words, .. } if is_pair(words) && name.starts_with("basic_string_view<char,") => {
-            Type::Slice { is_length_first: true }
-        }
-        // Nobody passes a structure without bytes alike, and what is only declared is not known.
-        ValueType::Aggregate { bytes: 0, .. } => Type::Unknown,
-        ValueType::Aggregate { bytes, words, fields, .. } => {
-            let letter = |word: &PassedIn| if *word == PassedIn::Integer { 'I' } else { 'V' };
-            let words = words.iter().flatten().map(letter).collect();
-            Type::Aggregate { bytes: u32::try_from(*bytes).unwrap_or(u32::MAX), words, fields: declared_fields(fields) }
-        }
-        ValueType::Integer { .. }
-        | ValueType::Float(_)
-        | ValueType::Enum { .. }
-        | ValueType::Function
-        | ValueType::Characters(_)
-        | ValueType::Other => Type::Unknown,
+        // What lies between the parts is nowhere.
+        Type::Aggregate { passing, .. } if !passing.parts().iter().any(|part| is_missing(part.offset)) => {}
+        _ => gone(ty),
     }
-}
-
-/// A structure in memory.
-fn behind_pointer(bytes: u64, fields: &[FieldType]) -> Type {
-    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-    Type::Aggregate { bytes, words: String::new(), fields: declared_fields(fields) }
-}
-
-fn declared_fields(fields: &[FieldType]) -> Vec<Field> {
-    let field = |it: &FieldType| {
-        let ty = match &it.ty {
-            ValueType::Characters(count) => Type::Characters(u32::try_from(*count).ok()?),
-            ValueType::Aggregate { bytes, fields, .. } => behind_pointer(*bytes, fields),
-            ty => value_type(ty, true),
-        };
-        // Numbers behind pointers of fields are not captured.
-        let ty = match ty {
-            Type::Reference { to, .. } if !matches!(*to, Type::Aggregate { .. }) => Type::Pointer,
-            Type::StringReference => Type::Pointer,
-            ty => ty,
-        };
-        let name: String = it.name.chars().filter(|it| it.is_alphanumeric() || *it == '_').collect();
-        Some(Field { name, offset: u32::try_from(it.offset).ok()?, ty }).filter(|field| !field.name.is_empty())
-    };
-    fields.iter().filter_map(field).collect()
-}
-
-fn is_pair(words: &Option<Vec<PassedIn>>) -> bool {
-    words.as_deref() == Some(&[PassedIn::Integer; 2])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ada_image::{ContentType, ElementType, FieldType, PassedIn, Passing, RegisterPart, SequenceEnd, SequenceType};
 
     fn parameter(ty: ValueType, at_entry: EntryPlace) -> (Option<String>, ValueType, EntryPlace) {
         (Some("x".to_owned()), ty, at_entry)
@@ -174,27 +117,35 @@ mod tests {
     fn declarations_become_prototypes() {
         let integer = ValueType::Integer { is_signed: true, bytes: 4 };
         let text = ValueType::Pointer(Box::new(ValueType::Char));
-        let aggregate = |name: &str, bytes, words| ValueType::Aggregate {
-            name: name.to_owned(),
-            bytes,
-            words,
-            is_by_reference: false,
-            fields: Vec::new(),
-        };
+        let unknown = ContentType::UNKNOWN;
+        let aggregate = |bytes, passing, content| ValueType::Aggregate { bytes, passing, content };
+        let parts = |kind| [0, 8].map(|offset| RegisterPart { offset, kind }).to_vec();
+        let characters = SequenceType { start: 0, end: SequenceEnd::Count(8), elements: ElementType::Text };
+        let slice = aggregate(16, Passing::Apart(parts(PassedIn::Integer)), ContentType::Sequence(characters.clone()));
         let function = FunctionType {
             parameters: vec![
                 parameter(text, EntryPlace::Register(5)),
                 parameter(integer.clone(), EntryPlace::Register(3)),
-                (None, aggregate("&str", 16, Some(vec![PassedIn::Integer; 2])), EntryPlace::Unsaid),
-                parameter(aggregate("point", 16, Some(vec![PassedIn::Vector; 2])), EntryPlace::Unsaid),
+                (None, slice, EntryPlace::Unsaid),
+                parameter(
+                    aggregate(16, Passing::Registers(parts(PassedIn::Vector)), unknown.clone()),
+                    EntryPlace::Unsaid,
+                ),
                 parameter(integer, EntryPlace::Unsaid),
+                parameter(
+                    aggregate(24, Passing::Pointer, ContentType::Sequence(characters)),
+                    EntryPlace::Behind(Some(9)),
+                ),
             ],
             is_variadic: false,
-            result: aggregate("big", 40, None),
+            result: aggregate(40, Passing::Memory, unknown),
         };
         let written = prototype(&function).to_string();
         // The result's address takes the first register, so that nothing is where the information says that it is.
-        assert_eq!(written, "f(x: gone, x: gone i32, argument2: slice, x: struct{16;VV}, x: i32) -> struct{40;}");
+        assert_eq!(
+            written,
+            "f(x: gone, x: gone i32, argument2: slice, x: struct{16;VV}, x: i32, x: copy text{24;;0;8}) -> struct{40;}"
+        );
     }
 
     #[test]
@@ -202,18 +153,20 @@ mod tests {
         let integer = ValueType::Integer { is_signed: true, bytes: 4 };
         let double = ValueType::Float(8);
         let field = |name: &str, offset, ty| FieldType { name: name.to_owned(), offset, ty };
+        let part = |bytes, place| EntryPart { bytes, place };
         let mixed = ValueType::Aggregate {
-            name: "mixed".to_owned(),
             bytes: 16,
-            words: Some(vec![PassedIn::Vector, PassedIn::Integer]),
-            is_by_reference: false,
-            fields: vec![field("x", 0, double.clone()), field("n", 8, integer.clone())],
+            passing: Passing::Registers(vec![
+                RegisterPart { offset: 0, kind: PassedIn::Vector },
+                RegisterPart { offset: 8, kind: PassedIn::Integer },
+            ]),
+            content: ContentType::Fields(vec![field("x", 0, double.clone()), field("n", 8, integer.clone())]),
         };
         let function = FunctionType {
             parameters: vec![
                 parameter(double, EntryPlace::Nowhere),
                 parameter(integer.clone(), EntryPlace::Nowhere),
-                parameter(mixed, EntryPlace::Parts(vec![(8, false), (4, true)])),
+                parameter(mixed, EntryPlace::Parts(vec![part(8, PartPlace::Nowhere), part(4, PartPlace::Elsewhere)])),
                 parameter(integer, EntryPlace::Register(1)),
             ],
             is_variadic: false,

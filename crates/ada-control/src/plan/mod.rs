@@ -2,6 +2,7 @@
 
 pub(crate) mod captured_functions;
 mod declared;
+mod declared_types;
 mod futex_functions;
 pub(crate) mod image_file;
 pub(crate) mod image_plan;

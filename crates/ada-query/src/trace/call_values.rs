@@ -78,8 +78,17 @@ impl CallValues {
             if let Some(text) = it.value.text() {
                 shown.insert("text".to_owned(), text.into());
             }
-            if let Value::Structure(..) = it.value.scalar() {
-                shown.insert("fields".to_owned(), it.to_json());
+            match it.value.behind_pointers() {
+                Value::Structure(..) => drop(shown.insert("fields".to_owned(), it.to_json())),
+                Value::Variant(name, _) => {
+                    shown.insert("variant".to_owned(), name.clone().into());
+                    shown.insert("fields".to_owned(), it.to_json());
+                }
+                Value::List(_, length) => {
+                    shown.insert("length".to_owned(), (*length).into());
+                    shown.insert("fields".to_owned(), it.to_json());
+                }
+                _ => {}
             }
             serde_json::Value::from(shown)
         };
@@ -95,7 +104,9 @@ impl NamedValue {
         self.value.number().and_then(|number| i64::try_from(number).ok())
     }
 
-    /// The value as JSON has it: a number, a text, or an object of fields. Addresses are texts, and what is not known is null.
+    /// The value as JSON has it: a number, a text, or an object of fields. Of a list it is an object with its length and with the
+    /// elements that were captured; a variant without fields is its name, and others are objects with that. Addresses are texts,
+    /// and what is not known is null.
     pub fn to_json(&self) -> serde_json::Value {
         value_json(&self.value, &self.text)
     }
@@ -109,12 +120,27 @@ fn value_json(value: &Value, shown: &str) -> serde_json::Value {
         }
         Value::Float(number) => (*number).into(),
         Value::Text(..) => value.text().into(),
-        Value::Reference(_, value) => value_json(value, &value.shown(&|_| None)),
-        Value::Structure(fields, _) => {
-            let field = |(name, value): &(String, Value)| (name.clone(), value_json(value, &value.shown(&|_| None)));
-            fields.iter().map(field).collect::<Map<_, _>>().into()
+        Value::Reference(_, value) => inner_json(value),
+        Value::Structure(fields, _) => fields_json(fields),
+        Value::Variant(name, fields) => match &fields[..] {
+            [] => name.clone().into(),
+            // The one value of a variant like `Some`.
+            [(number, value)] if number == "0" => json!({ name: inner_json(value) }),
+            fields => json!({ name: fields_json(fields) }),
+        },
+        Value::List(elements, length) => {
+            let elements: Vec<serde_json::Value> = elements.iter().map(inner_json).collect();
+            json!({ "length": length, "elements": elements })
         }
         Value::Unknown(_) | Value::Absent => serde_json::Value::Null,
         Value::Number(..) | Value::Bytes(..) | Value::Pointer(_) | Value::Code(_) => shown.into(),
     }
+}
+
+fn inner_json(value: &Value) -> serde_json::Value {
+    value_json(value, &value.shown(&|_| None))
+}
+
+fn fields_json(fields: &[(String, Value)]) -> serde_json::Value {
+    fields.iter().map(|(name, value)| (name.clone(), inner_json(value))).collect::<Map<_, _>>().into()
 }

@@ -1,11 +1,12 @@
 //! The arguments of a call, from what was captured.
 
 use super::format_parameter::{format_parameter, integer_registers};
-use super::read_words::{behind, in_memory, in_registers, in_vector, pointed_at, read_value, wide, words_of};
-use super::{Captured, Signature, Subject};
+use super::read_words::{in_memory, in_registers, in_vector, pointed_at, wide, words_behind, words_of};
+use super::{Captured, Holder, Signature, Subject};
 use crate::extended_float::extended;
 use crate::place::{Place, REGISTERS, VECTORS};
 use crate::printf_format::{FormatArguments, format_arguments};
+use crate::structure::nothing;
 use crate::value::{NOT_RECORDED, OPTIMIZED_AWAY};
 use crate::{Condition, Parameter, Type, Value};
 
@@ -25,7 +26,7 @@ impl Signature {
                 _ => registers.next().and_then(|number| {
                     let read = words_of(&self.call, Subject::Variadic(number), captured.words);
                     let word = captured.registers.get(number).filter(|_| number < REGISTERS)?;
-                    Some(pointed_at(&ty, *word, read, &|_| None))
+                    Some(pointed_at(&ty, *word, read, &nothing))
                 }),
             };
             arguments.push(value.unwrap_or(Value::Unknown(NOT_RECORDED)));
@@ -70,36 +71,28 @@ impl Signature {
                 return Value::Unknown(OPTIMIZED_AWAY);
             }
             let read = words_of(&self.call, Subject::Parameter(number), captured.words);
+            let behind = words_behind(&self.call, Holder::Parameter(number), ty, captured.words);
             match *place {
                 Place::Register(register) => match captured.registers.get(register) {
-                    Some(&word) => {
-                        let behind = |field: usize| behind(&self.call, (number, field), ty, captured.words);
-                        pointed_at(ty, word, read, &behind)
-                    }
+                    Some(&word) => pointed_at(ty, word, read, &behind),
                     None => Value::Unknown(NOT_RECORDED),
                 },
                 Place::Vector(register) => in_vector(ty, captured.vectors.get(register), read),
-                Place::Pair(first) if matches!(ty, Type::Integer { .. }) => {
+                Place::Pair(first) => {
                     let is_signed = matches!(ty, Type::Integer { is_signed: true, .. });
                     match captured.registers.get(first..first + 2) {
                         Some(&[low, high]) => wide(is_signed, low, high),
                         _ => Value::Unknown(NOT_RECORDED),
                     }
                 }
-                Place::Pair(first) => {
-                    let start = first + usize::from(matches!(ty, Type::Slice { is_length_first: true }));
-                    let start = captured.registers.get(start).copied();
-                    let value = read.and_then(|words| read_value(ty, words, &|_| None));
-                    value.or(start.map(Value::Pointer)).unwrap_or(Value::Unknown(NOT_RECORDED))
-                }
                 Place::Registers(register, vector) => {
                     let registers = captured.registers.get(register..).unwrap_or_default();
                     let vectors = captured.vectors.get(vector..).unwrap_or_default();
-                    in_registers(ty, registers, vectors, read.unwrap_or_default())
+                    in_registers(ty, registers, vectors, read.unwrap_or_default(), &behind)
                 }
                 Place::Elsewhere => Value::Unknown(NOT_RECORDED),
                 Place::Stack(_) => match read {
-                    Some(words) if matches!(ty, Type::Aggregate { .. }) => in_memory(ty, words),
+                    Some(words) if matches!(ty, Type::Aggregate { .. }) => in_memory(ty, words, &behind),
                     Some(&[low, high]) if *ty == Type::Float(16) => Value::Float(extended(low, high)),
                     Some(&[word, ..]) if *ty != Type::Float(16) => Value::of_word(ty, word),
                     _ => Value::Unknown(NOT_RECORDED),

@@ -1,11 +1,12 @@
 //! What is read of a call: capture programs, made from prototypes.
 
-use ada_ring::probe::{Base, Failed, PROBE_WORDS, READS, Read};
+use ada_ring::probe::{Base, ElementsEnd, Failed, PROBE_WORDS, READS, Read};
 
 use super::format_parameter::{format_parameter, integer_registers};
-use super::{Signature, Subject};
+use super::{Holder, Signature, Subject};
+use crate::followed::{Followed, To, followed};
 use crate::place::{Place, REGISTERS, places};
-use crate::{Failure, Field, Length, Prototype, Type, structure};
+use crate::{Content, Elements, Failure, Length, Passing, Prototype, Sequence, SequenceEnd, Type, structure};
 
 /// Words of a text, where it has all the room for itself, and of a value behind a pointer.
 pub(super) const TEXT_WORDS: usize = 17;
@@ -41,22 +42,21 @@ impl Signature {
                 };
                 call.push((subject, Wanted::Words(Base::Slot, at, words)));
             }
-            if let (Place::Registers(_, first), Type::Aggregate { words, .. }) = (*place, &parameter.ty) {
-                let vectors = words.chars().filter(|kind| *kind == 'V').count();
-                call.extend((first..first + vectors).map(|number| (subject, Wanted::Vector(number))));
+            if let (Place::Registers(register, vector), Type::Aggregate { passing, .. }) = (*place, &parameter.ty) {
+                let (_, vectors) = passing.counts();
+                call.extend((vector..vector + vectors).map(|number| (subject, Wanted::Vector(number))));
+                let home = Home::in_registers(passing, (register..).map_while(Base::from_number));
+                call.extend(home.behind(&parameter.ty, Holder::Parameter(number)));
+            }
+            if let (Place::Stack(at), Type::Aggregate { .. }) = (*place, &parameter.ty) {
+                call.extend(Home::Memory(Base::Slot, at).behind(&parameter.ty, Holder::Parameter(number)));
             }
             if let Place::Vector(number) = *place {
                 call.push((subject, Wanted::Vector(number)));
             }
-            if let (Place::Pair(first), Type::Slice { is_length_first }) = (*place, &parameter.ty) {
-                let words = [first, first + 1].map(Base::from_number);
-                let (start, length) = if *is_length_first { (words[1], words[0]) } else { (words[0], words[1]) };
-                call.extend(start.zip(length).map(|(start, length)| (subject, Wanted::Bytes(start, length))));
-            }
             let Some(base) = place.base() else { continue };
             match &parameter.ty {
                 Type::Text => call.push((subject, Wanted::Text(base))),
-                Type::StringReference => call.push((subject, Wanted::TextBehind(base))),
                 // Both have a length first, as bytes have.
                 Type::Source(Length::Parameter(length)) => {
                     if let Some(length) = places.get(*length).and_then(|place| place.base()) {
@@ -80,18 +80,9 @@ impl Signature {
                         call.push((subject, Wanted::Bytes(base, length)));
                     }
                 }
-                Type::Reference { is_out, to } => {
-                    let reads = if *is_out { &mut back } else { &mut call };
-                    match &**to {
-                        Type::Aggregate { bytes, fields, .. } => {
-                            reads.push((subject, Wanted::Words(base, 0, structure::words_of(*bytes))));
-                            let behind = fields.iter().enumerate().filter_map(|(field, it)| {
-                                Some((Subject::Field(number, field), Wanted::behind(base, it)?))
-                            });
-                            reads.extend(behind);
-                        }
-                        _ => reads.push((subject, Wanted::Words(base, 0, WORDS_OF_VALUE))),
-                    }
+                Type::Reference { is_out: true, to } => back.extend(Wanted::value(base, to, subject)),
+                Type::Reference { is_out: false, to } | Type::Copy(to) => {
+                    call.extend(Wanted::value(base, to, subject));
                 }
                 _ => {}
             }
@@ -107,12 +98,15 @@ impl Signature {
         }
         match &prototype.result {
             result if result.is_in_vector() => back.push((Subject::Result, Wanted::Vector(0))),
-            Type::Aggregate { bytes, words, fields } if words.is_empty() && !fields.is_empty() => {
-                back.push((Subject::Result, Wanted::Words(Base::Result, 0, structure::words_of(*bytes))));
+            Type::Aggregate { content, .. } if *content == Content::UNKNOWN => {}
+            result @ Type::Aggregate { passing: Passing::Memory, .. } => {
+                back.extend(Wanted::value(Base::Result, result, Subject::Result));
             }
-            Type::Aggregate { words, .. } => {
-                let vectors = words.chars().filter(|kind| *kind == 'V').count();
+            result @ Type::Aggregate { passing, .. } => {
+                let (_, vectors) = passing.counts();
                 back.extend((0..vectors).map(|number| (Subject::Result, Wanted::Vector(number))));
+                let home = Home::in_registers(passing, [Base::Result, Base::SecondResult].into_iter());
+                back.extend(home.behind(result, Holder::Result));
             }
             _ => {}
         }
@@ -141,9 +135,11 @@ enum Wanted {
     Text(Base),
     /// The beginning of one.
     ShortText(Base),
-    /// That a word points at.
-    TextBehind(Base),
     Bytes(Base, Base),
+    /// As many elements of so many bytes.
+    Elements(Base, Base, u8),
+    /// Elements of so many bytes that a word so many bytes behind the base points at.
+    ElementsBehind(Base, i16, ElementsEnd, u8),
     Words(Base, i16, usize),
     /// The text that a word so many bytes behind the base points at.
     TextBehindAt(Base, i16),
@@ -156,18 +152,86 @@ enum Wanted {
 }
 
 impl Wanted {
-    /// What a field of a structure at `base` points at.
-    fn behind(base: Base, field: &Field) -> Option<Self> {
-        let offset = i16::try_from(field.offset).ok()?;
-        match &field.ty {
-            Type::Text => Some(Self::TextBehindAt(base, offset)),
-            Type::Reference { to, .. } => match &**to {
-                Type::Aggregate { bytes, fields, .. } if !fields.is_empty() => {
-                    Some(Self::WordsBehind(base, offset, structure::words_of(*bytes)))
-                }
-                _ => None,
-            },
+    /// What a pointer points at: the value, and what is behind the pointers in it.
+    fn value(base: Base, to: &Type, subject: Subject) -> Vec<(Subject, Self)> {
+        let words = match to {
+            Type::Aggregate { bytes, .. } => structure::words_of(*bytes),
+            _ => WORDS_OF_VALUE,
+        };
+        let holder = match subject {
+            Subject::Parameter(number) => Some(Holder::Parameter(number)),
+            Subject::Result => Some(Holder::Result),
             _ => None,
+        };
+        let behind = holder.into_iter().flat_map(|holder| Home::Memory(base, 0).behind(to, holder));
+        std::iter::once((subject, Self::Words(base, 0, words))).chain(behind).collect()
+    }
+}
+
+/// Where a structure is.
+enum Home {
+    /// So many bytes behind where this points.
+    Memory(Base, i16),
+    /// In integer registers: how many bytes into it their parts begin.
+    Registers(Vec<(u32, Base)>),
+}
+
+impl Home {
+    /// The registers that a structure is passed in, by the integer registers that there are for it.
+    fn in_registers(passing: &Passing, bases: impl Iterator<Item = Base>) -> Self {
+        let integers = passing.parts().iter().filter(|part| !part.is_vector);
+        Self::Registers(integers.map(|part| part.offset).zip(bases).collect())
+    }
+
+    /// What is behind the pointers in the structure.
+    fn behind(&self, structure: &Type, holder: Holder) -> Vec<(Subject, Wanted)> {
+        let of =
+            |(number, pointer): (usize, Followed<'_>)| Some((Subject::Behind(holder, number), self.wanted(pointer)?));
+        match structure {
+            Type::Aggregate { .. } => followed(structure).into_iter().enumerate().filter_map(of).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn wanted(&self, pointer: Followed<'_>) -> Option<Wanted> {
+        let words = |to: &Type| to.bytes().map(structure::words_of);
+        match self {
+            Self::Memory(base, start) => {
+                let place = |offset: u32| start.checked_add(i16::try_from(offset).ok()?);
+                let at = place(pointer.offset)?;
+                Some(match pointer.to {
+                    To::Text => Wanted::TextBehindAt(*base, at),
+                    To::Value(to) => Wanted::WordsBehind(*base, at, words(to)?),
+                    To::Elements(sequence) => {
+                        let place = |offset: u32| place(pointer.offset.checked_add(offset)?);
+                        let bytes = u8::try_from(sequence.element_bytes()).ok().filter(|bytes| *bytes > 0)?;
+                        let end = match sequence.end {
+                            SequenceEnd::Count(end) => ElementsEnd::Count(place(end)?),
+                            SequenceEnd::Pointer(end) => ElementsEnd::Pointer(place(end)?),
+                        };
+                        Wanted::ElementsBehind(*base, place(sequence.start)?, end, bytes)
+                    }
+                })
+            }
+            Self::Registers(parts) => {
+                let base = |at: u32| parts.iter().find(|(offset, _)| *offset == at).map(|(_, base)| *base);
+                Some(match pointer.to {
+                    To::Text => Wanted::Text(base(pointer.offset)?),
+                    To::Value(to) => Wanted::Words(base(pointer.offset)?, 0, words(to)?),
+                    To::Elements(Sequence { start, end: SequenceEnd::Count(end), elements }) => {
+                        let start = base(pointer.offset.checked_add(*start)?)?;
+                        let length = base(pointer.offset.checked_add(*end)?)?;
+                        match elements {
+                            Elements::Text | Elements::Of(1, _) => Wanted::Bytes(start, length),
+                            Elements::Of(bytes, _) => {
+                                let bytes = u8::try_from(*bytes).ok().filter(|bytes| *bytes > 0)?;
+                                Wanted::Elements(start, length, bytes)
+                            }
+                        }
+                    }
+                    To::Elements(_) => return None,
+                })
+            }
         }
     }
 }
@@ -175,12 +239,20 @@ impl Wanted {
 /// Gives the reads the room that there is: those of one word have it, and texts share the rest. Reads that find no room are not
 /// made.
 fn with_room(mut wanted: Vec<(Subject, Wanted)>) -> Vec<(Subject, Read)> {
-    wanted.truncate(READS);
+    if wanted.len() > READS {
+        // What a parameter is says more than what a pointer in another one leads to.
+        wanted.sort_by_key(|(subject, _)| matches!(subject, Subject::Behind(..)));
+        wanted.truncate(READS);
+    }
     let fixed = |wanted: &Wanted| match wanted {
         Wanted::Words(_, _, words) | Wanted::WordsBehind(_, _, words) => *words,
         Wanted::Vector(_) | Wanted::Errno(_) => 1,
         Wanted::ShortText(_) => SHORT_TEXT_WORDS,
-        Wanted::Text(_) | Wanted::TextBehind(_) | Wanted::TextBehindAt(..) | Wanted::Bytes(..) => 0,
+        Wanted::Text(_)
+        | Wanted::TextBehindAt(..)
+        | Wanted::Bytes(..)
+        | Wanted::Elements(..)
+        | Wanted::ElementsBehind(..) => 0,
     };
     let mut room = PROBE_WORDS - 1;
     wanted.retain(|(_, wanted)| {
@@ -200,9 +272,16 @@ fn with_room(mut wanted: Vec<(Subject, Wanted)>) -> Vec<(Subject, Read)> {
             Wanted::Errno(failed) => Read::errno(failed),
             Wanted::ShortText(base) => Read::text(base, SHORT_TEXT_WORDS as u8),
             Wanted::Text(base) if each > 1 => Read::text(base, each),
-            Wanted::TextBehind(base) if each > 1 => Read::text_behind(base, each),
             Wanted::Bytes(base, length) if each > 1 => Read::bytes(base, length, each),
-            Wanted::Text(_) | Wanted::TextBehind(_) | Wanted::TextBehindAt(..) | Wanted::Bytes(..) => return None,
+            Wanted::Elements(base, length, bytes) if each > 1 => Read::elements(base, length, bytes, each),
+            Wanted::ElementsBehind(base, start, end, bytes) if each > 1 => {
+                Read::elements_behind(base, start, end, bytes, each)
+            }
+            Wanted::Text(_)
+            | Wanted::TextBehindAt(..)
+            | Wanted::Bytes(..)
+            | Wanted::Elements(..)
+            | Wanted::ElementsBehind(..) => return None,
         };
         Some((subject, read))
     };

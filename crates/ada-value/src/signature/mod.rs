@@ -28,8 +28,9 @@ pub struct Signature {
 enum Subject {
     /// What the parameter of this number points at, or the parameter itself where it is on the stack.
     Parameter(usize),
-    /// What a field points at, of the structure that a parameter points at.
-    Field(usize, usize),
+    /// What a pointer leads to that lies in a structure: the pointer of this number, as [`followed`](crate::followed::followed)
+    /// counts them.
+    Behind(Holder, usize),
     /// What the argument in this integer register points at, which a format may ask for.
     Variadic(usize),
     /// The argument in this vector register, likewise.
@@ -38,6 +39,15 @@ enum Subject {
     Result,
     /// Why the function has failed.
     Errno,
+}
+
+/// What holds a structure, or is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    /// The parameter of this number, or where it points.
+    Parameter(usize),
+    /// The result, likewise.
+    Result,
 }
 
 /// Registers, and words that were read from memory.

@@ -2,27 +2,28 @@
 
 use ada_ring::probe::UNREADABLE as UNREADABLE_WORD;
 
-use super::read_words::{behind, in_memory, in_registers, in_vector, pointed_at, read_value, wide, words_of};
-use super::{Captured, Outcome, Signature, Subject};
+use super::read_words::{in_memory, in_registers, in_vector, pointed_at, read_value, wide, words_behind, words_of};
+use super::{Captured, Holder, Outcome, Signature, Subject};
 use crate::name_set::NameSet;
 use crate::value::NOT_RECORDED;
-use crate::{Failure, Type, Value};
+use crate::{Failure, Passing, Type, Value};
 
 impl Signature {
     /// What a call gave back.
     pub fn outcome(&self, captured: &Captured<'_>) -> Outcome {
         let ty = &self.prototype.result;
         let word = captured.registers.first().copied();
+        let behind = words_behind(&self.back, Holder::Result, ty, captured.words);
         let value = match (ty, word) {
             (Type::Void, _) => None,
-            (Type::Aggregate { words, .. }, _) => {
+            (Type::Aggregate { passing, .. }, _) => {
                 let read = words_of(&self.back, Subject::Result, captured.words).unwrap_or_default();
-                Some(match words.is_empty() {
-                    true => in_memory(ty, read),
-                    false => in_registers(ty, captured.registers, captured.vectors, read),
+                Some(match passing {
+                    Passing::Memory => in_memory(ty, read, &behind),
+                    _ => in_registers(ty, captured.registers, captured.vectors, read, &behind),
                 })
             }
-            (Type::Slice { .. } | Type::Unknown, _) => Some(Value::Unknown(NOT_RECORDED)),
+            (Type::Unknown, _) => Some(Value::Unknown(NOT_RECORDED)),
             (Type::Float(4 | 8), _) => {
                 let read = words_of(&self.back, Subject::Result, captured.words);
                 Some(in_vector(ty, captured.vectors.first(), read))
@@ -34,7 +35,7 @@ impl Signature {
                 _ => Some(Value::Unknown(NOT_RECORDED)),
             },
             (_, Some(word)) => {
-                Some(pointed_at(ty, word, words_of(&self.back, Subject::Result, captured.words), &|_| None))
+                Some(pointed_at(ty, word, words_of(&self.back, Subject::Result, captured.words), &behind))
             }
             (_, None) => Some(Value::Unknown(NOT_RECORDED)),
         };
@@ -54,7 +55,7 @@ impl Signature {
         let name = |error: i64| (error, error_name(error));
         let written = self.prototype.parameters.iter().enumerate().filter_map(|(number, parameter)| {
             let words = words_of(&self.back, Subject::Parameter(number), captured.words)?;
-            let behind = |field: usize| behind(&self.back, (number, field), &parameter.ty, captured.words);
+            let behind = words_behind(&self.back, Holder::Parameter(number), &parameter.ty, captured.words);
             let value = read_value(&parameter.ty, words, &behind)?;
             let is_reference = matches!(parameter.ty, Type::Reference { .. });
             Some((number, if is_reference { Value::Reference(None, Box::new(value)) } else { value }))

@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use ada_ring::probe::{GOES_ON, Read, UNREADABLE as UNREADABLE_WORD};
+use ada_ring::probe::{Read, UNREADABLE as UNREADABLE_WORD};
 
-use super::Subject;
+use super::{Holder, Subject};
+use crate::followed::{Followed, followed};
 use crate::socket_address::socket_address;
+use crate::structure::{Behind, Structure, captured_bytes};
 use crate::value::{NOT_RECORDED, UNREADABLE};
-use crate::{Type, Value, structure};
+use crate::{Type, Value};
 
 /// The words that were read about something; none where nothing was.
 pub(super) fn words_of<'w>(reads: &[(Subject, Read)], about: Subject, words: &'w [u64]) -> Option<&'w [u64]> {
@@ -47,38 +49,46 @@ pub(super) fn wide(is_signed: bool, low: u64, high: u64) -> Value {
 }
 
 /// A structure in registers, whose vector registers were recorded, or captured in `read`.
-pub(super) fn in_registers(ty: &Type, registers: &[u64], vectors: &[u128], read: &[u64]) -> Value {
-    let Type::Aggregate { words, fields, .. } = ty else { return Value::Unknown(NOT_RECORDED) };
+pub(super) fn in_registers(
+    ty: &Type,
+    registers: &[u64],
+    vectors: &[u128],
+    read: &[u64],
+    behind: Behind<'_, '_>,
+) -> Value {
+    let Type::Aggregate { bytes, passing, .. } = ty else { return Value::Unknown(NOT_RECORDED) };
     let (mut integers, mut recorded, mut captured) = (registers.iter(), vectors.iter(), read.iter());
-    let mut word = |kind: char| match kind {
-        'I' => integers.next().copied(),
-        _ => {
-            let captured = captured.next().copied().filter(|word| *word != UNREADABLE_WORD);
-            recorded.next().map(|vector| *vector as u64).or(captured)
+    let mut word = |is_vector: bool| {
+        if !is_vector {
+            return integers.next().copied();
         }
+        let captured = captured.next().copied().filter(|word| *word != UNREADABLE_WORD);
+        recorded.next().map(|vector| *vector as u64).or(captured)
     };
-    let words: Option<Vec<u64>> = words.chars().map(&mut word).collect();
-    match words {
-        Some(words) if !fields.is_empty() => structure::structure(fields, &words, &|_| None),
-        _ => Value::Unknown(NOT_RECORDED),
+    let parts: Option<Vec<(u32, u64)>> =
+        passing.parts().iter().map(|part| Some((part.offset, word(part.is_vector)?))).collect();
+    match parts {
+        Some(parts) => Structure::of_parts(&parts, *bytes, behind).value(ty, 0),
+        None => Value::Unknown(NOT_RECORDED),
     }
 }
 
 /// A structure whose first words were read.
-pub(super) fn in_memory(ty: &Type, words: &[u64]) -> Value {
-    match ty {
-        Type::Aggregate { fields, .. } if !fields.is_empty() && words.iter().any(|word| *word != UNREADABLE_WORD) => {
-            structure::structure(fields, words, &|_| None)
-        }
-        _ => Value::Unknown(NOT_RECORDED),
-    }
+pub(super) fn in_memory(ty: &Type, words: &[u64], behind: Behind<'_, '_>) -> Value {
+    let is_there = words.iter().any(|word| *word != UNREADABLE_WORD);
+    if is_there { Structure::of_words(words, behind).value(ty, 0) } else { Value::Unknown(NOT_RECORDED) }
 }
 
 /// The value of a word, with what it points at where that was read.
-pub(super) fn pointed_at(ty: &Type, word: u64, read: Option<&[u64]>, behind: &dyn Fn(usize) -> Option<Value>) -> Value {
+pub(super) fn pointed_at(ty: &Type, word: u64, read: Option<&[u64]>, behind: Behind<'_, '_>) -> Value {
     match read.filter(|_| ty.is_captured() && word != 0) {
-        None => Value::of_word(ty, word),
+        None => match ty.structure().map(|structure| Structure::of_words(&[], behind).value(structure, 0)) {
+            // Older sessions kept of a string its text alone.
+            Some(text @ Value::Text(..)) => text,
+            _ => Value::of_word(ty, word),
+        },
         Some(words) => match read_value(ty, words, behind) {
+            Some(value) if matches!(ty, Type::Copy(_)) => value,
             Some(value @ (Value::Text(..) | Value::Bytes(..) | Value::Structure(_, Some(_)))) => value,
             Some(value) => Value::Reference(Some(word), Box::new(value)),
             None => Value::Pointer(word),
@@ -86,31 +96,27 @@ pub(super) fn pointed_at(ty: &Type, word: u64, read: Option<&[u64]>, behind: &dy
     }
 }
 
-/// What a field points at, of the structure that a parameter points at, where that was read.
-pub(super) fn behind(
-    reads: &[(Subject, Read)],
-    (number, field): (usize, usize),
-    ty: &Type,
-    words: &[u64],
-) -> Option<Value> {
-    let Type::Reference { to, .. } = ty else { return None };
-    let Type::Aggregate { fields, .. } = &**to else { return None };
-    let read = words_of(reads, Subject::Field(number, field), words)?;
-    let field = fields.get(field)?;
-    // What could not be read is the pointer that it is.
-    let value = read_value(&field.ty, read, &|_| None).filter(|value| !matches!(value, Value::Unknown(_)))?;
-    let is_plain = matches!(value, Value::Text(..) | Value::Bytes(..));
-    Some(if is_plain { value } else { Value::Reference(None, Box::new(value)) })
+/// The words that were read about what the pointers in a structure lead to: of the one that a parameter or the result of this type
+/// is, or points at.
+pub(super) fn words_behind<'a>(
+    reads: &'a [(Subject, Read)],
+    holder: Holder,
+    ty: &'a Type,
+    words: &'a [u64],
+) -> impl Fn(Followed<'_>) -> Option<&'a [u64]> + 'a {
+    let pointers = ty.structure().map(followed).unwrap_or_default();
+    move |pointer| {
+        let number = pointers.iter().position(|known| *known == pointer)?;
+        words_of(reads, Subject::Behind(holder, number), words)
+    }
 }
 
 /// What a pointer's read words are. None where there is nothing to be said.
-pub(super) fn read_value(ty: &Type, words: &[u64], behind: &dyn Fn(usize) -> Option<Value>) -> Option<Value> {
+pub(super) fn read_value(ty: &Type, words: &[u64], behind: Behind<'_, '_>) -> Option<Value> {
     let (&first, rest) = words.split_first()?;
-    if let Type::Reference { to, .. } = ty
-        && let Type::Aggregate { fields, .. } = &**to
-    {
+    if let (Some(structure), Type::Reference { .. } | Type::Copy(_)) = (ty.structure(), ty) {
         let is_there = words.iter().any(|word| *word != UNREADABLE_WORD);
-        return is_there.then(|| structure::structure(fields, words, behind));
+        return is_there.then(|| Structure::of_words(words, behind).value(structure, 0));
     }
     if let Type::Reference { to, .. } = ty {
         return Some(if first == UNREADABLE_WORD { Value::Unknown(UNREADABLE) } else { Value::of_word(to, first) });
@@ -125,12 +131,10 @@ pub(super) fn read_value(ty: &Type, words: &[u64], behind: &dyn Fn(usize) -> Opt
     if let (Type::PollList, [first]) = (ty, words) {
         return Some(Value::Number(i128::from(*first), format!("{first:#x}")));
     }
-    let bytes: Vec<u8> = rest.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let bytes = bytes[..bytes.len().min((first & !GOES_ON) as usize)].to_vec();
-    let goes_on = first & GOES_ON != 0;
+    let (bytes, goes_on) = captured_bytes(first, rest)?;
     match ty {
-        Type::Text | Type::StringReference => Some(Value::Text(bytes, goes_on)),
-        Type::Bytes(_) | Type::Slice { .. } => {
+        Type::Text => Some(Value::Text(bytes, goes_on)),
+        Type::Bytes(_) => {
             let is_text = std::str::from_utf8(&bytes).is_ok_and(|text| !text.contains('\0'));
             Some(if is_text { Value::Text(bytes, goes_on) } else { Value::Bytes(bytes, goes_on) })
         }

@@ -67,6 +67,82 @@ fn rust_passes_slices_enums_and_references_as_its_debug_information_says() {
     }
 }
 
+#[test]
+fn strings_vectors_and_optional_values_of_cpp_are_shown_as_what_they_hold() {
+    for compiler in ["g++", "clang++"] {
+        for level in ["-O0", "-O2"] {
+            let program = Program::new("containers.cpp").compiler(compiler).flags(&[level, "-g"]);
+            let (calls, truth) = calls_and_truth(&program, &["--args", "own"]);
+            assert_eq!(calls, truth, "{compiler} {level}");
+        }
+    }
+}
+
+#[test]
+fn strings_vectors_and_enums_of_rust_are_shown_as_what_they_hold() {
+    for level in ["-Copt-level=0", "-Copt-level=3"] {
+        let flags = [
+            level,
+            "-Cdebuginfo=2",
+            if level.ends_with('0') { "-Cdebug-assertions=on" } else { "-Cdebug-assertions=off" },
+        ];
+        let program = Program::new("containers.rs").flags(&flags);
+        let (calls, truth) = calls_and_truth(&program, &["--args", "own"]);
+        let calls: Vec<String> = calls.iter().map(|call| without_addresses(call)).collect();
+        assert_eq!(calls, truth, "{level}");
+    }
+}
+
+#[test]
+fn what_containers_hold_is_a_table_and_is_searched() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("truth");
+    let program = Program::new("containers.rs").flags(&["-Copt-level=0", "-Cdebuginfo=2"]);
+    let traced = TracedProgram::trace_running(&program, &["--args", "own"], &[log.to_str().unwrap()]);
+    let calls = |condition: &str| {
+        let spans = traced.json("spans", &["--where", condition]);
+        let spans = spans["spans"].as_array().unwrap().clone();
+        spans.into_iter().map(|span| span["call"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(calls("result == 17 and least == 3"), ["parsed(\"17\", Some(3)) = Ok(17)"]);
+    assert_eq!(calls("result ~ Err and least == None"), ["parsed(\"x\", None) = Err(\"not x\")"]);
+    assert_eq!(calls("result.0 == 404"), ["checked(Err(\"no\")) = Err(404)"]);
+    assert_eq!(calls("result == \"x1\""), ["maybe_text(Some(\"x\"), 1) = Some(\"x1\")"]);
+    assert_eq!(calls("radius == 2 and by == 3").len(), 1);
+    assert_eq!(calls("it == Shape::Empty"), ["grown(Shape::Empty, 1) = Shape::Empty"]);
+    assert_eq!(
+        calls("it.name == other"),
+        ["looked_up(&{name: \"other\", sizes: [1, 2], limit: Some(9), mode: Careful}, 40) = 42"]
+    );
+    // A length is no number of the list's.
+    assert!(calls("it == 3 and n == 4").is_empty());
+    let asked = "SELECT function, kind, number, text, json FROM arguments WHERE name IN ('it', 'result') AND \
+                 function IN ('halves', 'parsed', 'grown', 'joined') ORDER BY start_ns, position IS NULL";
+    let found = rows(&traced, asked);
+    let column = |name: &str| found.iter().map(|row| row[name].as_str().unwrap_or("-").to_owned()).collect::<Vec<_>>();
+    assert_eq!(column("text")[..7], ["a bc", "-", "-", "17", "-", "x", "-"]);
+    assert_eq!(column("json")[1], r#"{"elements":[2,4,500],"length":3}"#);
+    assert_eq!(
+        column("json")[4..9],
+        [
+            r#"{"Ok":17}"#,
+            r#""x""#,
+            r#"{"Err":"not x"}"#,
+            r#"{"Shape::Circle":{"radius":2}}"#,
+            r#"{"Shape::Circle":{"radius":5}}"#
+        ]
+    );
+    assert_eq!((&found[4]["number"], &found[6]["number"]), (&serde_json::json!(17), &serde_json::Value::Null));
+    // What a closure has captured comes first, and debug information does not have it.
+    let closures = rows(&traced, "SELECT DISTINCT call FROM spans WHERE name = 'containers::main::{{closure}}'");
+    let closures: Vec<&str> = closures.iter().map(|row| row["call"].as_str().unwrap()).collect();
+    assert!(!closures.is_empty() && closures.iter().all(|call| call.contains("{{closure}}(?)")), "{closures:?}");
+    let call = rows(&traced, "SELECT span_id FROM spans WHERE name = 'sum' ORDER BY start_ns LIMIT 1");
+    let shown = traced.json("show", &[call[0]["span_id"].as_str().unwrap()]);
+    let vector = &shown["values"]["arguments"][0];
+    assert_eq!((&vector["length"], &vector["fields"]["elements"][1]), (&serde_json::json!(3), &serde_json::json!(-2)));
+}
+
 /// The same with a star for each address.
 fn without_addresses(call: &str) -> String {
     let mut parts = call.split("0x");

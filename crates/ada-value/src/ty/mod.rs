@@ -1,5 +1,9 @@
 //! Types, as far as capturing and showing a value needs them.
 
+mod aggregate;
+
+pub use aggregate::{Content, Elements, Field, Part, Passing, Sequence, SequenceEnd, Variant, Variants};
+
 use crate::name_set::NameSet;
 
 /// A type.
@@ -62,23 +66,17 @@ pub enum Type {
         /// Its values and their names.
         names: Vec<(i64, String)>,
     },
-    /// Rust's `&str`, in two words: where it is, and how long; or C++'s `std::string_view`, where these are the other way round.
-    Slice {
-        /// Whether the length is the first.
-        is_length_first: bool,
-    },
-    /// A pointer or reference to C++'s `std::string`, whose first word points at its text.
-    StringReference,
-    /// A structure that is passed in registers of these kinds, a letter for each word: `I` integer, `V` vector; or, with none, in
-    /// memory.
+    /// A structure.
     Aggregate {
         /// Its bytes.
         bytes: u32,
-        /// The kinds of registers.
-        words: String,
-        /// What is in it, as far as that is known.
-        fields: Vec<Field>,
+        /// How it is passed.
+        passing: Passing,
+        /// What is in it.
+        content: Content,
     },
+    /// A pointer to a copy of what is passed: the caller has made it, and nobody sees the pointer.
+    Copy(Box<Type>),
     /// So many characters in a row, in a structure.
     Characters(u32),
     /// Something of which is not even known where it is, nor where what follows it is.
@@ -87,17 +85,6 @@ pub enum Type {
     Redacted,
     /// Something that the compiler has done away with, or that is elsewhere than the calling convention says.
     OptimizedAway(Box<Type>),
-}
-
-/// A field of a structure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
-    /// Its name.
-    pub name: String,
-    /// How many bytes into the structure it begins.
-    pub offset: u32,
-    /// Its type.
-    pub ty: Type,
 }
 
 /// How an integer is written.
@@ -126,6 +113,34 @@ impl Type {
     /// An integer.
     pub const fn integer(is_signed: bool, bytes: u8) -> Self {
         Self::Integer { is_signed, bytes, style: Style::Decimal }
+    }
+
+    /// Rust's `&str`, or, with the length first, C++'s `std::string_view`.
+    pub fn slice(is_length_first: bool) -> Self {
+        let parts = [0, 8].map(|offset| Part { offset, is_vector: false }).to_vec();
+        let (passing, text) = match is_length_first {
+            true => (Passing::Registers(parts), Sequence::text(8, 0)),
+            false => (Passing::Apart(parts), Sequence::text(0, 8)),
+        };
+        Self::Aggregate { bytes: 16, passing, content: Content::Sequence(text) }
+    }
+
+    /// A pointer or reference to libstdc++'s `std::string`.
+    pub fn string() -> Self {
+        let content = Content::Sequence(Sequence::text(0, 8));
+        let string = Self::Aggregate { bytes: 32, passing: Passing::Memory, content };
+        Self::Reference { to: Box::new(string), is_out: false }
+    }
+
+    /// The structure that is passed, or that a pointer points at that is passed.
+    pub(crate) fn structure(&self) -> Option<&Self> {
+        match self {
+            Self::Aggregate { .. } => Some(self),
+            Self::Reference { to, .. } | Self::Copy(to) => {
+                Some(&**to).filter(|to| matches!(to, Self::Aggregate { .. }))
+            }
+            _ => None,
+        }
     }
 
     /// How many bytes a value of it has within a structure; none where that is not known.
@@ -160,7 +175,7 @@ impl Type {
         matches!(
             self,
             Self::Text
-                | Self::StringReference
+                | Self::Copy(_)
                 | Self::Bytes(_)
                 | Self::Address(_)
                 | Self::Reference { .. }

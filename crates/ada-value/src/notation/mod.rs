@@ -14,6 +14,12 @@
 //! | `enum{4;RED=0;BLUE=1}` | an enumeration of so many bytes; `-4` where its numbers have a sign |
 //! | `slice` `view` `string` | Rust's `&str`; C++'s `std::string_view`, and a reference to a `std::string` |
 //! | `struct{16;IV;x:f64@0;n:i32@8}` | a structure of so many bytes, in these kinds of registers; without any, in memory; and its fields, with their offsets |
+//! | `struct{8;+II4}` | in registers each of which is an argument of its own, the second of which has what begins at this offset |
+//! | `text{24;;8;16}` | a structure that has a pointer to a text, and its length, at these offsets |
+//! | `list{24;;8;16;4;i32}` `list{24;;0;>8;4;i32}` | a pointer to elements of so many bytes each, and how many there are; or a pointer behind the last |
+//! | `variants{8;;Shape;0:4;Circle=0{r:u32@4};None{}}` | one of several variants, by a number of so many bytes at this offset, if there is one; the last variant stands for all other numbers |
+//! | `within{8;I;*i32@0}` | a structure in which people see nothing but this |
+//! | `copy struct{24;}` | a pointer to a copy of what is passed |
 //! | `source(length)` | a pointer to where the address of who sent something is left; the parameter *length* points at its length |
 //! | `message` `received_message` | a pointer to a message, of which the address is read |
 //! | `poll_list` `fd_set` | a pointer to descriptors that are asked after, and to what of them is ready when the function returns |
@@ -25,10 +31,13 @@
 //! one of these numbers. `...` at the end stands for more arguments. Behind the result, `?` says that -1 or a null pointer is a failure, and `errno` its
 //! reason; `!` that the result is an error's number.
 
+mod structures;
+
 use std::fmt;
 
 use crate::name_set::NameSet;
-use crate::{Condition, Failure, Field, Length, Parameter, Prototype, Style, Type, Values};
+use crate::notation::structures::{parse_structure, structure};
+use crate::{Condition, Failure, Length, Parameter, Prototype, Style, Type, Values};
 
 /// Why a prototype cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,9 +47,7 @@ pub struct NotationError(String);
 /// The most parameters that a prototype has.
 const MOST_PARAMETERS: usize = 64;
 /// How many pointers one behind the other, and structures within one another, a type has at most.
-const MOST_POINTERS: usize = 8;
-/// The most fields of a structure.
-const MOST_FIELDS: usize = 64;
+const MOST_POINTERS: usize = 32;
 
 /// Reads a prototype.
 pub fn parse(line: &str) -> Result<Prototype, NotationError> {
@@ -116,22 +123,8 @@ fn parse_type(written: &str, length: &dyn Fn(&str) -> Option<Length>, pointers: 
     if let Some(inside) = written.strip_prefix("enum{").and_then(|rest| rest.strip_suffix('}')) {
         return parse_enum(inside);
     }
-    if let Some(inside) = written.strip_prefix("struct{").and_then(|rest| rest.strip_suffix('}')) {
-        let mut parts = parts_of(inside).into_iter();
-        let (bytes, words) = (parts.next()?.parse().ok()?, parts.next()?);
-        let is_sound = words.len() <= 2 && words.chars().all(|kind| matches!(kind, 'I' | 'V'));
-        let field = |part: &str| {
-            let (name, rest) = part.split_once(':').filter(|(name, _)| is_name(name))?;
-            let (ty, offset) = rest.rsplit_once('@')?;
-            let ty = parse_type(ty, length, pointers.checked_sub(1)?)?;
-            Some(Field { name: name.to_owned(), offset: offset.parse().ok()?, ty })
-        };
-        let fields = parts.map(field).collect::<Option<Vec<_>>>()?;
-        return (is_sound && fields.len() <= MOST_FIELDS).then(|| Type::Aggregate {
-            bytes,
-            words: words.to_owned(),
-            fields,
-        });
+    if let Some(rest) = written.strip_prefix("copy ") {
+        return Some(Type::Copy(to(rest)?));
     }
     if let Some((name, argument)) = written.strip_suffix(')').and_then(|written| written.split_once('(')) {
         return match name {
@@ -147,11 +140,16 @@ fn parse_type(written: &str, length: &dyn Fn(&str) -> Option<Length>, pointers: 
     if let Some(rest) = written.strip_prefix("gone ") {
         return Some(Type::OptimizedAway(to(rest)?));
     }
+    if written.ends_with('}') {
+        let inside = pointers.checked_sub(1)?;
+        return parse_structure(written, &|ty| parse_type(ty, length, inside));
+    }
     if let Some(count) = written.strip_prefix("chars") {
         return Some(Type::Characters(count.parse().ok()?));
     }
     let plain = PLAIN.iter().find(|(name, _)| *name == written).map(|(_, ty)| ty.clone());
-    plain.or_else(|| NameSet::find(written).map(Type::Named))
+    let text = || TEXTS.iter().find(|(name, _)| *name == written).map(|(_, ty)| ty());
+    plain.or_else(text).or_else(|| NameSet::find(written).map(Type::Named))
 }
 
 /// Parts with semicolons between them, as far as these are in no brackets.
@@ -213,9 +211,6 @@ static PLAIN: &[(&str, Type)] = &[
     ("pointer", Type::Pointer),
     ("code", Type::Code),
     ("text", Type::Text),
-    ("slice", Type::Slice { is_length_first: false }),
-    ("view", Type::Slice { is_length_first: true }),
-    ("string", Type::StringReference),
     ("message", Type::Message { is_out: false }),
     ("received_message", Type::Message { is_out: true }),
     ("poll_list", Type::PollList),
@@ -223,6 +218,14 @@ static PLAIN: &[(&str, Type)] = &[
     ("redacted", Type::Redacted),
     ("unknown", Type::Unknown),
 ];
+
+/// Structures that have names of their own.
+static TEXTS: [(&str, fn() -> Type); 3] =
+    [("slice", || Type::slice(false)), ("view", || Type::slice(true)), ("string", Type::string)];
+
+fn name_of_text(ty: &Type) -> Option<&'static str> {
+    TEXTS.iter().find(|(_, known)| known() == *ty).map(|(name, _)| *name)
+}
 
 impl fmt::Display for Prototype {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -262,6 +265,10 @@ impl Prototype {
             Length::Result => "result",
             Length::Parameter(number) => self.parameters.get(*number).map_or("?", |parameter| parameter.name.as_str()),
         };
+        let is_structure = matches!(ty, Type::Aggregate { .. } | Type::Reference { .. });
+        if let Some(name) = is_structure.then(|| name_of_text(ty)).flatten() {
+            return name.to_owned();
+        }
         match ty {
             Type::Bytes(of) => format!("bytes({})", length(of)),
             Type::Address(of) => format!("address({})", length(of)),
@@ -273,10 +280,8 @@ impl Prototype {
                 let names: String = names.iter().map(|(number, name)| format!(";{name}={number}")).collect();
                 format!("enum{{{}{bytes}{names}}}", if *is_signed { "-" } else { "" })
             }
-            Type::Aggregate { bytes, words, fields } => {
-                let field = |it: &Field| format!(";{}:{}@{}", it.name, self.written(&it.ty), it.offset);
-                format!("struct{{{bytes};{words}{}}}", fields.iter().map(field).collect::<String>())
-            }
+            Type::Copy(to) => format!("copy {}", self.written(to)),
+            Type::Aggregate { bytes, passing, content } => structure(*bytes, passing, content, &|ty| self.written(ty)),
             Type::OptimizedAway(ty) if **ty == Type::Pointer => "gone".to_owned(),
             Type::OptimizedAway(ty) => format!("gone {}", self.written(ty)),
             Type::Characters(count) => format!("chars{count}"),
@@ -305,6 +310,10 @@ mod tests {
             "walk(list: *struct{24;;name:text@0;next:*struct{8;;n:enum{4;A=1}@0}@8;tag:chars4@16}) -> struct{8;V;x:f32@0}",
             "wait(list: poll_list, set: fd_set) -> i32?",
             "get(from: source(length), length: pointer, of: message, to: received_message) -> i64?",
+            "hold(a: struct{8;+II4;a:u32@0;b:u32@4}, b: struct{0;+}, c: struct{8;+V}, d: copy text{24;;8;16}) -> list{24;;8;16;4;i32}",
+            "keep(a: *list{24;;0;>8;8;struct{8;;x:i32@0}}, b: within{8;+I;*within{24;;u32@16}@0}) -> text{16;II;0;8}",
+            "draw(a: variants{8;+II4;Shape;0:4;Circle=0{radius:u32@4};Empty=1{}}, b: variants{8;+I;;0:8;None=0{};Some{__0:*i32@0}}) \
+             -> copy variants{24;;;-;Only{x:i32@0;y:text{16;;0;8}@8}}",
             "odd(x: gone, v: gone f64, y: unknown, z: view, secret: redacted) -> enum{1}",
         ] {
             assert_eq!(parse(line).unwrap().to_string(), line);
@@ -313,14 +322,33 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_an_error() {
-        for line in
-            ["", "f", "f(", "f(x)", "f(x: what)", "f(x: bytes(y))", "(x: i32)", "f(x: *********i32)", "f(..., x: i32)"]
-        {
+        for line in [
+            "",
+            "f",
+            "f(",
+            "f(x)",
+            "f(x: what)",
+            "f(x: bytes(y))",
+            "(x: i32)",
+            "f(x: *********************************i32)",
+            "f(x: struct{8;III})",
+            "f(x: list{8;;0})",
+            "f(x: text{8;;0;8;9})",
+            "f(x: variants{8;;;0:3})",
+            "f(..., x: i32)",
+        ] {
             parse(line).unwrap_err();
         }
     }
 
     proptest! {
+        #[test]
+        fn any_structure_is_read_or_an_error(inside in "(struct|text|list|variants|within)[{](8;[+]?I?V?4?;|;|0|8|16|>8|:|=1|[{]|[}]|@|x|i32|-){0,14}[}]") {
+            if let Ok(prototype) = parse(&format!("f(x: {inside})")) {
+                prop_assert_eq!(parse(&prototype.to_string()), Ok(prototype));
+            }
+        }
+
         #[test]
         fn anything_is_read_or_an_error(line in "[a-z(),:*? >!.-]{0,60}") {
             if let Ok(prototype) = parse(&line) {
