@@ -39,6 +39,11 @@ impl Deadline {
         Self { allowed: Duration::MAX, at: None, worked: AtomicU64::new(0) }
     }
 
+    /// Half of the time that remains, if the user has set a limit: for what may be done without.
+    pub(crate) fn half_of_rest(&self) -> Option<Duration> {
+        self.at.map(|at| at.saturating_duration_since(Instant::now()) / 2)
+    }
+
     pub(crate) fn allowed(&self) -> Duration {
         self.allowed
     }

@@ -6,6 +6,8 @@ use std::io::{self, ErrorKind};
 use ada_process::{ContextSwitches, this_process};
 use rustix::process::{Resource, getrlimit};
 
+use crate::debuginfod;
+
 /// One thing that tracing needs of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
@@ -28,6 +30,7 @@ pub fn check_machine() -> Vec<Check> {
         performance_events(),
         address_space(),
         overcommit(),
+        Check { name: "debuginfod", is_good: true, words: debuginfod::availability() },
     ]
 }
 

@@ -9,6 +9,7 @@ use ada_event::ImageOffset;
 use ada_format::atf::Store;
 use ada_ring::{DetailMode, OnFull};
 
+use crate::debuginfod::Debuginfod;
 use crate::pattern_set::PatternSet;
 use crate::quarantine::Quarantine;
 use crate::roll::Roll;
@@ -100,6 +101,8 @@ pub struct TraceOptions {
     pub exclude: LeftAlone,
     /// Of which functions values are captured.
     pub values: CapturedValues,
+    /// Who is asked for the debug information of files whose values are captured and that have none, if anybody.
+    pub debuginfod: Option<Arc<Debuginfod>>,
     /// Functions whose values are captured once somebody asks for them while the program runs, by patterns.
     pub values_later: Vec<String>,
     /// How many pointers one behind the other lead to structures whose fields are captured.

@@ -12,6 +12,16 @@ use crate::header;
 /// compressed is read where it is.
 const MAX_INFLATED: u64 = 1 << 30;
 
+/// Whether a file has debug information, readable or not.
+pub fn has_debug_info(file: &[u8]) -> bool {
+    let has_it = || {
+        let sections = header::sections(header::read(file).ok()?.0, file).ok()?;
+        let names = [&b".debug_info"[..], b".zdebug_info"];
+        Some(sections.iter().any(|section| names.contains(&header::section_name(&sections, section))))
+    };
+    has_it().unwrap_or(false)
+}
+
 /// A file and where its debug sections are.
 pub(crate) struct DebugSections {
     file: Box<dyn AsRef<[u8]>>,

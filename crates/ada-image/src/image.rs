@@ -230,6 +230,11 @@ impl<'d> Image<'d> {
         self.symbols.find(name).or_else(|| self.dynamic_symbols.find(name))
     }
 
+    /// Whether the image has its linker's symbols still, and not only those that others link to.
+    pub fn has_symbol_table(&self) -> bool {
+        self.symbols.len() > 0
+    }
+
     /// Whether this is a Go program, whose goroutines change threads in the middle of functions.
     pub fn uses_go(&self) -> bool {
         self.notes.go || self.go_sections != GoSections::default()

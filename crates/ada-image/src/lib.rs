@@ -77,6 +77,7 @@ pub use build_id::build_id;
 pub use callers::{Callers, FrameRegisters, INSTRUCTION, STACK_POINTER};
 pub use code_range::CodeRange;
 pub use debug_image::DebugImage;
+pub use debug_sections::has_debug_info;
 pub use demangle::demangle;
 pub use entry_place::{EntryPart, EntryPlace, PartPlace};
 pub use error::ImageError;

@@ -5,6 +5,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Where distributions put debug files.
+pub(crate) const SYSTEM_FOLDER: &str = "/usr/lib/debug";
+
 /// The files of a folder that somebody asked for.
 pub(crate) struct DebugFolder {
     files: HashMap<Vec<u8>, PathBuf>,
@@ -14,17 +17,20 @@ impl DebugFolder {
     /// Finds a file for each of the wanted build-ids: where distributions put them, and else at any depth under any name.
     pub(crate) fn search(folder: &Path, wanted: &BTreeSet<&[u8]>) -> io::Result<Self> {
         fs::read_dir(folder)?;
-        let mut found = Self { files: HashMap::new() };
-        for build_id in wanted {
-            let usual = usual_path(build_id).map(|path| folder.join(path));
-            if let Some(path) = usual.filter(|path| build_id_of(path).as_deref() == Some(build_id)) {
-                found.files.insert(build_id.to_vec(), path);
-            }
-        }
-        if wanted.iter().any(|build_id| found.find(build_id).is_none()) {
+        let mut found = Self::at_usual_places(folder, wanted);
+        if wanted.iter().any(|build_id| !found.files.contains_key(*build_id)) {
             found.walk(folder, wanted);
         }
         Ok(found)
+    }
+
+    /// Finds a file for each of the wanted build-ids where distributions put them.
+    pub(crate) fn at_usual_places(folder: &Path, wanted: &BTreeSet<&[u8]>) -> Self {
+        let find = |build_id: &&[u8]| {
+            let path = folder.join(usual_path(build_id)?);
+            (build_id_of(&path).as_deref() == Some(*build_id)).then(|| (build_id.to_vec(), path))
+        };
+        Self { files: wanted.iter().filter_map(find).collect() }
     }
 
     /// Looks at each file, in the order of their names, so that the same folder always gives the same answer. Links to
@@ -47,17 +53,9 @@ impl DebugFolder {
         }
     }
 
-    pub(super) fn find(&self, build_id: &[u8]) -> Option<&Path> {
-        self.files.get(build_id).map(PathBuf::as_path)
-    }
-
     /// The files by their build-ids.
     pub(crate) fn into_files(self) -> HashMap<Vec<u8>, PathBuf> {
         self.files
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.files.is_empty()
     }
 }
 

@@ -10,6 +10,7 @@ mod check;
 mod cli;
 mod completions;
 mod debug_folder;
+mod debug_servers;
 mod demo;
 mod destination;
 mod diff;

@@ -12,6 +12,10 @@ mod traced_program;
 
 #[path = "query/asked.rs"]
 mod asked;
+#[path = "query/debug_server.rs"]
+mod debug_server;
+#[path = "query/debuginfod.rs"]
+mod debuginfod;
 #[path = "query/exports.rs"]
 mod exports;
 #[path = "query/fleet.rs"]

@@ -41,6 +41,7 @@ use crate::launch::workshop::{HookedProgram, Workshop, shape};
 use crate::live::Handler;
 use crate::live::handlers::StopSwitch;
 use crate::options::TraceOptions;
+use crate::plan::debug_files::DebugFiles;
 use crate::plan::plan_cache::PlanCache;
 use crate::plan::planned_files::plan_files;
 use crate::plan::planned_image::PlannedImage;
@@ -115,14 +116,16 @@ fn begin(
     progress.hooking(files.len(), Duration::ZERO);
     let plans = PlanCache::new(options.plan_folder.clone());
     let loader_function = loader.map(|loader| loader.function);
-    let images = plan_files(files, &plans, loader_function, &options.exclude, &Deadline::never());
+    let debug_files = DebugFiles::new(options);
+    debug_files.fetch(&files, None);
+    let images = plan_files(files, &plans, &debug_files, loader_function, &options.exclude, &Deadline::never());
     if images.iter().any(PlannedImage::uses_gs) {
         let reason = "it uses the GS base, which ada needs".to_owned();
         return Err(ControlError::NotAttached { pid, reason });
     }
 
     let files = SessionFiles::create(&options.output, pid, options.store)?;
-    let prepared = Prepared::in_process(pid, options, running, plans, loader, images);
+    let prepared = Prepared::in_process(pid, options, running, plans, debug_files, loader, images);
     let hooked = prepared.and_then(|prepared| prepared.hook(pid, options, running));
     let (workshop, hooked) = hooked.inspect_err(|_| {
         // It has nothing but a manifest.
@@ -177,6 +180,7 @@ impl Prepared {
         options: &TraceOptions,
         running: &RunningProgram,
         plans: PlanCache,
+        debug_files: DebugFiles,
         loader: Option<LoaderNotification>,
         images: Vec<PlannedImage>,
     ) -> Result<Self, ControlError> {
@@ -200,7 +204,7 @@ impl Prepared {
             .and_then(|files| SharedMemory::in_files(files, user, options.chunks, options.on_full, options.detail))
             .doing("making shared memory");
         let prepared = shared.and_then(|shared| {
-            let workshop = Workshop::with_plans(shared, plans, options);
+            let workshop = Workshop::with_plans(shared, plans, debug_files, options);
             let thread_pointer = registers.thread_pointer();
             let mut word = [0; 8];
             let is_read = thread_pointer.0 != 0 && halted.read(thread_pointer, &mut word).is_ok();

@@ -19,8 +19,8 @@ use super::captured_values;
 use super::detail_lane::ThreadDetails;
 use crate::function_pattern::matches_name;
 use crate::options::PrintedFunctions;
+use crate::plan::debug_files::{OWN, is_own};
 use crate::plan::module::Module;
-use crate::plan::values::{OWN, is_own};
 
 /// A call that has not returned for so long is printed.
 const LONG: Duration = Duration::from_millis(100);

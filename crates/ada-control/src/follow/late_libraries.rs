@@ -12,7 +12,6 @@ use crate::follow::waiting_thread::Waiting;
 use crate::install::open_in_target::OpenInTarget;
 use crate::launch::workshop::Workshop;
 use crate::options::TraceOptions;
-use crate::plan::planned_files::plan_files;
 use crate::program_id::ProgramId;
 use crate::tracked::Programs;
 
@@ -30,13 +29,17 @@ pub(crate) fn serve_loader(programs: &Programs, workshop: &Workshop, options: &T
         };
         let Ok(mut mappings) = maps::of_process(thread.pid()) else { continue };
         let now: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
+        let own = (thread.pid(), thread.program());
+        // Servers are asked before anybody could have to wait for the lock.
+        let is_new = |file: &&LoadedFile| known.get(&own).is_none_or(|known| !known.contains(*file));
+        let news: Vec<LoadedFile> = now.iter().filter(is_new).cloned().collect();
+        workshop.debug_files.fetch(&news, None);
         let mut hooked = programs.lock();
         // Checked under the lock: hooks are listed for removal under it too.
         if !programs.phase.is_hooking() {
             continue;
         }
         let Some((installer, first)) = hooked.installers.get_mut(&thread.program()) else { continue };
-        let own = (thread.pid(), thread.program());
         let before = known.entry(own).or_insert_with(|| first.clone());
         let new: Vec<LoadedFile> = now.difference(before).cloned().collect();
         *before = now;
@@ -44,7 +47,7 @@ pub(crate) fn serve_loader(programs: &Programs, workshop: &Workshop, options: &T
         if new.is_empty() {
             continue;
         }
-        let images = plan_files(new, plans, installer.loader_function, &options.exclude, &Deadline::never());
+        let images = workshop.plan(new, installer.loader_function, options, &Deadline::never());
         // A process of another user may not open what is ada's.
         let open = OpenInTarget::code(&thread, &installer.shared).unwrap_or_else(|_| thread.code());
         let installed = installer.install(&thread, &open, &mut mappings, images);

@@ -73,7 +73,7 @@ fn fill(
 ) -> Result<FilledImage, ControlError> {
     let ReservedImage { mut image, arena: address, offset, first_function } = reserved;
     let mut arena = Arena::new(address, entries, stubs, image.functions.len(), image.exits.len())?;
-    let captured = values.of_image(&image.file.path, image.build_id.as_deref(), &image.functions);
+    let captured = values.of_image(&image);
     let file_name = image.file.path.file_name().map(|name| name.to_string_lossy().into_owned());
     // Guards know where glibc's objects say that somebody waits.
     let is_glibc = file_name.is_some_and(|name| ada_value::is_c_library(&name) && !name.contains("musl"));
@@ -162,6 +162,7 @@ mod tests {
     use ada_process::maps::LoadedFile;
 
     use super::*;
+    use crate::plan::debug_files::DebugFiles;
     use crate::plan::plan_cache::PlanCache;
 
     /// What programs share depends on it.
@@ -173,7 +174,8 @@ mod tests {
                 let start = RuntimeAddr(start);
                 let file = LoadedFile { path: path.into(), start, end: start + (64 << 20) };
                 let nothing = crate::options::LeftAlone::excluded(|_, _, _| false);
-                let image = PlannedImage::plan(file, &plans, None, &nothing, |_, _| false).unwrap();
+                let image =
+                    PlannedImage::plan(file, &plans, &DebugFiles::default(), None, &nothing, |_, _| false).unwrap();
                 let base = start - (32_u64 << 20);
                 let (functions, exits) = (image.functions.len(), image.exits.len());
                 let mut arena = Arena::new(base, &AgentEntries::default(), &options, functions, exits).unwrap();

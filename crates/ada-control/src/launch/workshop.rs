@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ada_event::ModuleId;
+use ada_event::{ModuleId, RuntimeAddr};
 use ada_image::Image;
 use ada_patch::StubOptions;
 use ada_process::maps::{self, LoadedFile, Mapping};
@@ -25,6 +25,7 @@ use crate::install::shared_memory::SharedMemory;
 use crate::install::target_memory::{Program, TargetMemory, WARM_CHUNKS};
 use crate::launch::gate::Gate;
 use crate::options::TraceOptions;
+use crate::plan::debug_files::DebugFiles;
 use crate::plan::image_file::ImageFile;
 use crate::plan::module::Module;
 use crate::plan::plan_cache::PlanCache;
@@ -40,6 +41,7 @@ pub(crate) struct Workshop {
     pub(crate) heartbeat: Heartbeat,
     pub(crate) shared: Arc<SharedMemory>,
     pub(crate) plans: PlanCache,
+    pub(crate) debug_files: DebugFiles,
     /// What was made for one program and serves others.
     pub(crate) ready: ReadyImages,
     numbering: Arc<Numbering>,
@@ -79,17 +81,24 @@ pub(crate) struct PreparedProgram {
 
 impl Workshop {
     pub(crate) fn new(shared: SharedMemory, options: &TraceOptions) -> Self {
-        Self::with_plans(shared, PlanCache::new(options.plan_folder.clone()), options)
+        let plans = PlanCache::new(options.plan_folder.clone());
+        Self::with_plans(shared, plans, DebugFiles::new(options), options)
     }
 
-    /// The same with plans that were made before.
-    pub(crate) fn with_plans(shared: SharedMemory, plans: PlanCache, options: &TraceOptions) -> Self {
+    /// The same with plans that were made before, and debug files that were fetched.
+    pub(crate) fn with_plans(
+        shared: SharedMemory,
+        plans: PlanCache,
+        debug_files: DebugFiles,
+        options: &TraceOptions,
+    ) -> Self {
         probes::publish(shared.pool(), options.follow);
         let shared = Arc::new(shared);
         let values = Arc::new(Values::new(options, shared.pool()));
         let heartbeat = Heartbeat::start(shared.clone());
         let ready = ReadyImages::default();
-        Self { heartbeat, shared, plans, ready, numbering: Arc::default(), values, next_program: AtomicU32::new(0) }
+        let (numbering, next_program) = (Arc::default(), AtomicU32::new(0));
+        Self { heartbeat, shared, plans, debug_files, ready, numbering, values, next_program }
     }
 
     /// The number of the next program.
@@ -173,8 +182,8 @@ impl Workshop {
                 ready.push((file, images));
             }
         }
-        let plan =
-            |files: Vec<LoadedFile>| plan_files(files, &self.plans, loader_function, &options.exclude, &deadline);
+        self.debug_files.fetch(&new, deadline.half_of_rest());
+        let plan = |files: Vec<LoadedFile>| self.plan(files, loader_function, options, &deadline);
         let mut images = plan(new);
         let has_gs = !images.iter().any(PlannedImage::uses_gs);
         if has_gs {
@@ -209,6 +218,17 @@ impl Workshop {
         })
     }
 
+    /// Plans files, with the debug files that are there by now.
+    pub(crate) fn plan(
+        &self,
+        files: Vec<LoadedFile>,
+        loader_function: Option<RuntimeAddr>,
+        options: &TraceOptions,
+        deadline: &Deadline,
+    ) -> Vec<PlannedImage> {
+        plan_files(files, &self.plans, &self.debug_files, loader_function, &options.exclude, deadline)
+    }
+
     /// The second half: functions are numbered, and hooked. One program at a time, so that whoever knows a number knows all
     /// below it.
     pub(crate) fn install(
@@ -237,8 +257,7 @@ impl Workshop {
                 // There is something else where its stubs would be.
                 None => {
                     let loader_function = gate.loader.map(|loader| loader.function);
-                    let file = vec![file];
-                    images.extend(plan_files(file, &self.plans, loader_function, &options.exclude, &deadline));
+                    images.extend(self.plan(vec![file], loader_function, options, &deadline));
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! What is hooked, and how: images are read, and a plan made of each.
 
 pub(crate) mod captured_functions;
+pub(crate) mod debug_files;
 mod declared;
 mod declared_types;
 mod futex_functions;

@@ -6,6 +6,7 @@ use ada_image::FunctionTable;
 use ada_process::maps::LoadedFile;
 
 use crate::deadline::Deadline;
+use crate::plan::debug_files::DebugFiles;
 use crate::plan::plan_cache::PlanCache;
 use crate::plan::planned_image::{Exclude, PlannedImage};
 use crate::plan::probes;
@@ -15,6 +16,7 @@ use crate::plan::probes;
 pub(crate) fn plan_files(
     mut files: Vec<LoadedFile>,
     cache: &PlanCache,
+    debug_files: &DebugFiles,
     loader_function: Option<RuntimeAddr>,
     exclude: Exclude<'_>,
     deadline: &Deadline,
@@ -22,7 +24,7 @@ pub(crate) fn plan_files(
     files.sort_by_key(|file| std::cmp::Reverse(file.end - file.start));
     let is_probed = |functions: &FunctionTable, index| probes::number_of(functions, index).is_some();
     let planned = each_in_parallel(files, |file| {
-        let plan = || PlannedImage::plan(file, cache, loader_function, exclude, is_probed).ok();
+        let plan = || PlannedImage::plan(file, cache, debug_files, loader_function, exclude, is_probed).ok();
         if deadline.has_passed() { None } else { deadline.work(plan) }
     });
     let mut planned: Vec<PlannedImage> = planned.into_iter().flatten().collect();

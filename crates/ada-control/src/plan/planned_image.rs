@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ada_event::{ImageOffset, RuntimeAddr};
 use ada_image::{FunctionTable, Image, ImageError};
@@ -10,6 +10,7 @@ use ada_patch::{EntryOnlyReason, ExitPlan, PatchPlan, Relay, SkipReason, StubKin
 use ada_process::maps::LoadedFile;
 
 use crate::options::LeftAlone;
+use crate::plan::debug_files::{DebugFile, DebugFiles};
 use crate::plan::image_file::ImageFile;
 use crate::plan::image_plan::{ImagePlan, Originals};
 use crate::plan::plan_cache::{PlanCache, PlanKey};
@@ -20,6 +21,7 @@ pub(crate) struct PlannedImage {
     /// What the loader has added to each of the image's addresses.
     pub(crate) bias: u64,
     pub(crate) build_id: Option<Vec<u8>>,
+    pub(crate) debug_file: Option<DebugFile>,
     pub(crate) functions: FunctionTable,
     pub(crate) table_hash: u64,
     pub(crate) verdicts: Vec<Verdict>,
@@ -40,16 +42,18 @@ impl PlannedImage {
     pub(crate) fn plan(
         file: LoadedFile,
         cache: &PlanCache,
+        debug_files: &DebugFiles,
         loader_function: Option<RuntimeAddr>,
         exclude: Exclude<'_>,
         is_needed: impl Fn(&FunctionTable, usize) -> bool,
     ) -> Result<Self, ImageError> {
         let on_disk = ImageFile::open(&file.path).ok();
         let image = Image::parse(on_disk.as_ref().map_or(&[], ImageFile::bytes))?;
-        let debug_file = image.build_id().and_then(|id| ImageFile::open(separate_debug_file(id)?).ok());
-        let key = on_disk.as_ref().map(|on_disk| PlanKey::new(on_disk, &image, debug_file.as_ref()));
+        let debug_file = image.build_id().and_then(|id| debug_files.find(id));
+        let debug_bytes = debug_file.as_ref().and_then(DebugFile::open);
+        let key = on_disk.as_ref().map(|on_disk| PlanKey::new(on_disk, &image, debug_bytes.as_ref()));
         let plan = key.as_ref().and_then(|key| cache.load(key)).unwrap_or_else(|| {
-            let plan = ImagePlan::make(&image, debug_file.as_ref().map(ImageFile::bytes));
+            let plan = ImagePlan::make(&image, debug_bytes.as_ref().map(ImageFile::bytes));
             if let Some(key) = &key {
                 cache.keep(key, &plan);
             }
@@ -63,14 +67,15 @@ impl PlannedImage {
             }
             true => HashSet::new(),
         };
-        Ok(Self::of_run(plan, file, loader_function, |path, name, start| {
+        let planned = Self::of_run(plan, file, loader_function, |path, name, start| {
             let is_quarantined = quarantined.is_some_and(|quarantined| quarantined.has(start));
             // Asked of every function: the patterns know whether they were met.
             let is_wanted =
                 exclude.only.is_empty() || exclude.only.has_function(path, name, start) || needed.contains(&start);
             let is_excluded = || !is_wanted || (exclude.excluded)(path, name, start);
             if is_quarantined { Some(SkipReason::Quarantined) } else { is_excluded().then_some(SkipReason::Excluded) }
-        }))
+        });
+        Ok(Self { debug_file, ..planned })
     }
 
     /// Applies a plan to the address where its file is loaded, and to what is left alone, for a reason.
@@ -84,7 +89,9 @@ impl PlannedImage {
         let exits = plan.exits.into_iter().zip(plan.exit_originals).collect();
         let bias = file.start.0.wrapping_sub(first_address.0);
         let loaded = first_address..ImageOffset(first_address.0.saturating_add(file.end - file.start));
-        let mut image = Self { file, bias, build_id, functions, table_hash, verdicts, plans, originals, exits };
+        let debug_file = None;
+        let mut image =
+            Self { file, bias, build_id, debug_file, functions, table_hash, verdicts, plans, originals, exits };
         let is_within = |range: &Range<ImageOffset>| loaded.start <= range.start && range.end <= loaded.end;
         let is_loaded = |plan: &PatchPlan| plan.patched().all(|range| is_within(&range));
         let is_loaded_exit = |exit: &ExitPlan| exit.patched().all(|range| is_within(&range));
@@ -156,11 +163,4 @@ impl PlannedImage {
             plan.kind = StubKind::EntryOnly;
         }
     }
-}
-
-/// Where Debian and others put symbols that were split off, by build-id.
-pub(crate) fn separate_debug_file(build_id: &[u8]) -> Option<PathBuf> {
-    let hex: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
-    let (folder, name) = hex.split_at_checked(2)?;
-    Some(format!("/usr/lib/debug/.build-id/{folder}/{name}.debug").into())
 }

@@ -7,15 +7,15 @@ use std::path::Path;
 use ada_event::ImageOffset;
 use ada_image::{DebugImage, FunctionTable, Image, UnwindTable};
 
+use crate::plan::debug_files::in_system_folder;
 use crate::plan::image_file::ImageFile;
-use crate::plan::planned_image::separate_debug_file;
 use crate::plan::probes;
 
 /// Those of a file. Without their hooks, traces are of less, and other hooks do what a program may not allow.
 pub fn relied_on(path: &Path) -> io::Result<Vec<ImageOffset>> {
     let file = ImageFile::open(path)?;
     let image = Image::parse(file.bytes()).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-    let debug_file = image.build_id().and_then(|id| ImageFile::open(separate_debug_file(id)?).ok());
+    let debug_file = image.build_id().and_then(in_system_folder).and_then(|file| file.open());
     let debug = debug_file.as_ref().and_then(|file| DebugImage::parse(file.bytes()).ok());
     let functions = FunctionTable::discover(&image, &UnwindTable::parse(&image), debug.as_slice());
     let is_one = |index: &usize| probes::is_relied_on(&functions, *index);

@@ -8,16 +8,16 @@ use ada_event::ImageOffset;
 use ada_image::Image;
 use ada_patch::{CodeFacts, ExitPlan, PatchPlan, Relay, Verdict};
 
+use crate::plan::debug_files::in_system_folder;
 use crate::plan::image_file::ImageFile;
 use crate::plan::image_plan::ImagePlan;
-use crate::plan::planned_image::separate_debug_file;
 use crate::plan::probes;
 
 /// What there is to say of each of these functions of a file, beginning with how it is hooked.
 pub fn suspicions(path: &Path, functions: &[ImageOffset]) -> io::Result<Vec<Vec<String>>> {
     let file = ImageFile::open(path)?;
     let image = Image::parse(file.bytes()).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-    let debug_file = image.build_id().and_then(|id| ImageFile::open(separate_debug_file(id)?).ok());
+    let debug_file = image.build_id().and_then(in_system_folder).and_then(|file| file.open());
     let plan = ImagePlan::make(&image, debug_file.as_ref().map(ImageFile::bytes));
     let words = |start: &ImageOffset| match plan.functions.index_at(*start) {
         Some(index) => Suspect { image: &image, plan: &plan, index }.words(),

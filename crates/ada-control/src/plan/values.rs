@@ -16,10 +16,11 @@ use crate::function_pattern::matches_name;
 use crate::options::{CapturedValues, TraceOptions};
 use crate::pattern_set::PatternSet;
 use crate::plan::captured_functions::{CapturedFunction, CapturedFunctions};
+use crate::plan::debug_files::{DebugFile, OWN, is_own};
 use crate::plan::futex_functions::futex_functions;
 use crate::plan::image_file::ImageFile;
 use crate::plan::plan_cache::{PlanKey, TypeCache};
-use crate::plan::planned_image::separate_debug_file;
+use crate::plan::planned_image::PlannedImage;
 use crate::plan::task_completions::task_completions;
 use crate::plan::{declared, probes};
 
@@ -47,9 +48,6 @@ pub(crate) struct Values {
 
 /// The reads at a call, and at a return.
 type Program = [Vec<u64>; 2];
-
-/// The pattern of the program's own functions.
-pub(crate) const OWN: &str = "own";
 
 /// Functions that say where `errno` is.
 const ERRNO_LOCATION: [&str; 2] = ["__errno_location", "___errno_location"];
@@ -90,12 +88,8 @@ impl Values {
     }
 
     /// What is captured of an image.
-    pub(crate) fn of_image(
-        &self,
-        path: &Path,
-        build_id: Option<&[u8]>,
-        functions: &FunctionTable,
-    ) -> CapturedFunctions {
+    pub(crate) fn of_image(&self, image: &PlannedImage) -> CapturedFunctions {
+        let (path, functions) = (&*image.file.path, &image.functions);
         let futexes = futex_functions(path, functions);
         let completions = task_completions(path, functions);
         let thread_result = thread_result_distance(path, functions);
@@ -107,7 +101,7 @@ impl Values {
             let errno = errno_place(path, functions);
             return CapturedFunctions { by_index: known.collect(), futexes, completions, errno, thread_result };
         }
-        let by_index = self.declared(path, build_id, functions);
+        let by_index = self.declared(image);
         CapturedFunctions { by_index, futexes, completions, errno: None, thread_result }
     }
 
@@ -143,12 +137,8 @@ impl Values {
     }
 
     /// Functions whose types are in debug information, if the user wants them.
-    fn declared(
-        &self,
-        path: &Path,
-        build_id: Option<&[u8]>,
-        functions: &FunctionTable,
-    ) -> BTreeMap<usize, CapturedFunction> {
+    fn declared(&self, image: &PlannedImage) -> BTreeMap<usize, CapturedFunction> {
+        let (path, functions) = (&*image.file.path, &image.functions);
         let asked_for = if let CapturedValues::Matching(patterns) = &self.choice { &patterns[..] } else { &[] };
         let has_own = |patterns: &[String]| patterns.iter().any(|pattern| pattern == OWN) && is_own(path);
         let (are_own, are_own_later) = (has_own(asked_for), has_own(&self.later));
@@ -169,7 +159,7 @@ impl Values {
             let index = functions.functions().binary_search_by_key(&start, |function| function.start).ok()?;
             named.as_ref().map_or_else(|| is_one(index), |named| named.contains(&index)).then_some(index)
         };
-        let prototypes = self.prototypes(path, build_id, &|start| wanted(start).is_some(), are_own || are_own_later);
+        let prototypes = self.prototypes(image, &|start| wanted(start).is_some(), are_own || are_own_later);
         let captured = |(start, prototype): (ImageOffset, Prototype)| {
             let index = wanted(start)?;
             let captured = self.captured(functions, index, prototype, Role::None)?;
@@ -182,14 +172,13 @@ impl Values {
     /// What debug information says of wanted functions, by their addresses. Where these are all, it is kept for the next time.
     fn prototypes(
         &self,
-        path: &Path,
-        build_id: Option<&[u8]>,
+        image: &PlannedImage,
         is_wanted: &dyn Fn(ImageOffset) -> bool,
         are_all: bool,
     ) -> Vec<(ImageOffset, Prototype)> {
-        let Ok(file) = ImageFile::open(path) else { return Vec::new() };
-        let debug_file = build_id.and_then(separate_debug_file).and_then(|path| ImageFile::open(path).ok());
-        let key = PlanKey::of_types(&file, build_id, debug_file.as_ref(), self.depth);
+        let Ok(file) = ImageFile::open(&image.file.path) else { return Vec::new() };
+        let debug_file = image.debug_file.as_ref().and_then(DebugFile::open);
+        let key = PlanKey::of_types(&file, image.build_id.as_deref(), debug_file.as_ref(), self.depth);
         if let Some(known) = self.types.load(&key, is_wanted) {
             return known;
         }
@@ -242,11 +231,6 @@ impl Values {
         programs.insert(key, number as u32);
         Some(number as u32)
     }
-}
-
-/// Whether a file is the user's, and not the system's.
-pub(crate) fn is_own(path: &Path) -> bool {
-    !["/lib", "/lib64", "/usr/lib", "/usr/lib64"].iter().any(|folder| path.starts_with(folder))
 }
 
 fn file_name(path: &Path) -> String {

@@ -127,7 +127,9 @@ pub(crate) fn record(
         handlers: &handlers,
     };
     let recorded = threads.run(drain, files, schedule.ok(), descriptors, &folder, || wait(&programs, &process));
-    let in_vain = options.exclude.only.unmet("--only").into_iter().chain(workshop.values.limits()).collect();
+    let unknown = options.debuginfod.iter().filter_map(|servers| servers.limit());
+    let in_vain =
+        options.exclude.only.unmet("--only").into_iter().chain(workshop.values.limits()).chain(unknown).collect();
     Finish { pid, options, start_up, hook_cost, neighbours, in_vain }.finish(recorded, programs)
 }
 

@@ -4,23 +4,25 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use ada_control::{Debuginfod, is_own};
 use ada_event::ImageOffset;
 use ada_format::atf::{Mapping, Session};
 use ada_image::{SourceLines, SourcePlace};
 use serde_json::Value;
 
-use crate::debug_folder::{DebugFolder, usual_path};
+use crate::debug_folder::{DebugFolder, SYSTEM_FOLDER, usual_path};
+use crate::debug_servers;
 use ada_query::Code;
-
-/// Where distributions put debug files.
-const SYSTEM_FOLDER: &str = "/usr/lib/debug";
 
 /// The files, which are opened when a line of one of their modules is asked for. A file that is missing, damaged or
 /// another one by now costs its lines and nothing else.
 pub(crate) struct SourceFiles {
     /// What the user's folder has for the session; empty without such a folder.
     given: HashMap<Vec<u8>, PathBuf>,
+    /// Who is asked for what is not here.
+    servers: Option<Arc<Debuginfod>>,
     modules: RefCell<HashMap<Vec<u8>, ModuleLines>>,
 }
 
@@ -40,7 +42,7 @@ impl SourceFiles {
                 modules.filter_map(|module| module.build_id.as_ref()).map(|id| &id.0[..]).collect();
             given = DebugFolder::search(folder, &wanted)?.into_files();
         }
-        Ok(Self { given, modules: RefCell::default() })
+        Ok(Self { given, servers: debug_servers::of_environment(false), modules: RefCell::default() })
     }
 
     /// The line on which a function begins.
@@ -78,12 +80,19 @@ impl SourceFiles {
     fn open(&self, code: &Code<'_>) -> Option<SourceLines> {
         let system = usual_path(code.build_id).map(|path| Path::new(SYSTEM_FOLDER).join(path));
         let candidates = self.given.get(code.build_id).cloned().into_iter().chain([code.path.into()]).chain(system);
-        candidates.into_iter().find_map(|path| {
-            let file = Mapping::open(&path).ok()?;
-            let is_same = ada_image::build_id(Cursor::new(&file)).as_deref() == Some(code.build_id);
-            is_same.then(|| SourceLines::read(Box::new(file)))?
+        candidates.into_iter().find_map(|path| read(&path, code)).or_else(|| {
+            // Every list has functions of the system's libraries: those are not worth a download.
+            let servers = self.servers.as_ref().filter(|_| is_own(Path::new(code.path)))?;
+            read(&servers.fetch(code.build_id, Path::new(code.path), None)?, code)
         })
     }
+}
+
+/// The lines of a file, if it is the one.
+fn read(path: &Path, code: &Code<'_>) -> Option<SourceLines> {
+    let file = Mapping::open(path).ok()?;
+    let is_same = ada_image::build_id(Cursor::new(&file)).as_deref() == Some(code.build_id);
+    is_same.then(|| SourceLines::read(Box::new(file)))?
 }
 
 /// A path can have any character, and a line of a list must stay one.

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-use ada_format::atf::{FunctionRow, Manifest, functions_file, read_functions, write_functions};
+use ada_format::atf::{FunctionRow, Manifest, Module, functions_file, read_functions, write_functions};
 use ada_format::private::Replacement;
 use ada_image::{DebugImage, SymbolNames};
 use anyhow::Context;
@@ -18,6 +18,12 @@ pub(super) struct NamedModule {
     /// Functions that have none now.
     pub(super) unnamed: usize,
     pub(super) functions: usize,
+}
+
+/// Whether functions of a module have no names; not where its list cannot be read.
+pub(super) fn has_nameless(folder: &Path, module: &Module) -> bool {
+    let rows = || read_functions(&fs::read_to_string(folder.join(functions_file(module.module_id))).ok()?).ok();
+    rows().is_some_and(|rows| rows.iter().any(|row| row.name.is_empty()))
 }
 
 /// The lists and the manifest of a process, to be replaced together.

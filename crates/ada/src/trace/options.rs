@@ -13,6 +13,7 @@ use ada_format::atf::Store;
 use anyhow::Context;
 use clap::ValueEnum;
 
+use crate::debug_servers;
 use crate::exit::{Blame, say};
 use crate::hook_list::HookList;
 use crate::quantity::{self, Budget};
@@ -291,6 +292,7 @@ impl RecordingArgs {
             plan_folder: if self.no_plan_cache { None } else { ada_control::plan_folder() },
             values: with_printed(self.args, &[&self.print[..], &tested].concat())?,
             values_later: self.args_later,
+            debuginfod: debug_servers::of_environment(self.quiet),
             field_depth: self.args_depth.into(),
             redacted: self.redact,
             schedule: !self.no_states,

@@ -11,6 +11,7 @@ use ada_process::maps::LoadedFile;
 
 use super::*;
 use crate::options::LeftAlone;
+use crate::plan::debug_files::DebugFiles;
 use crate::plan::image_file::ImageFile;
 use crate::plan::plan_cache::stored_plan::tests::assert_same;
 use crate::plan::planned_image::PlannedImage;
@@ -97,7 +98,7 @@ fn what_this_run_excludes_is_not_what_the_next_one_does() {
         let file = LoadedFile { path: path.into(), start: RuntimeAddr(0x10_0000), end: RuntimeAddr(0x40_0000) };
         let unwanted = unwanted.to_owned();
         let exclude = LeftAlone::excluded(move |_, name, _| name == Some(&unwanted));
-        PlannedImage::plan(file, cache, loader_function, &exclude, |_, _| false).unwrap()
+        PlannedImage::plan(file, cache, &DebugFiles::default(), loader_function, &exclude, |_, _| false).unwrap()
     };
     let fresh = plan(&PlanCache::new(None), None, "");
     let index = |name| fresh.functions.find(name).unwrap();
@@ -126,7 +127,7 @@ fn what_is_left_alone_has_no_exits_either() {
     let plan = |excluded: fn(Option<&str>) -> bool| {
         let file = LoadedFile { path: path.into(), start: RuntimeAddr(0x10_0000), end: RuntimeAddr(0x40_0000) };
         let exclude = LeftAlone::excluded(move |_, name, _| excluded(name));
-        PlannedImage::plan(file, &PlanCache::new(None), None, &exclude, |_, _| false).unwrap()
+        PlannedImage::plan(file, &PlanCache::new(None), &DebugFiles::default(), None, &exclude, |_, _| false).unwrap()
     };
     let all = plan(|_| false);
     assert!(all.exits.iter().any(|(exit, _)| exit.is_shared), "functions share exits");
