@@ -219,8 +219,10 @@ static PLAIN: &[(&str, Type)] = &[
     ("unknown", Type::Unknown),
 ];
 
-/// Structures that have names of their own.
-static TEXTS: [(&str, fn() -> Type); 3] =
+/// A structure that has a name of its own.
+type NamedStructure = (&'static str, fn() -> Type);
+
+static TEXTS: [NamedStructure; 3] =
     [("slice", || Type::slice(false)), ("view", || Type::slice(true)), ("string", Type::string)];
 
 fn name_of_text(ty: &Type) -> Option<&'static str> {

@@ -102,7 +102,9 @@ fn what_containers_hold_is_a_table_and_is_searched() {
     let calls = |condition: &str| {
         let spans = traced.json("spans", &["--where", condition]);
         let spans = spans["spans"].as_array().unwrap().clone();
-        spans.into_iter().map(|span| span["call"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        let calls = spans.into_iter().map(|span| span["call"].as_str().unwrap().to_owned());
+        // Without optimisation the library's functions are called too, with the same values.
+        calls.filter(|call| !call.split('(').next().unwrap().contains("::")).collect::<Vec<_>>()
     };
     assert_eq!(calls("result == 17 and least == 3"), ["parsed(\"17\", Some(3)) = Ok(17)"]);
     assert_eq!(calls("result ~ Err and least == None"), ["parsed(\"x\", None) = Err(\"not x\")"]);
@@ -136,7 +138,11 @@ fn what_containers_hold_is_a_table_and_is_searched() {
     // What a closure has captured comes first, and debug information does not have it.
     let closures = rows(&traced, "SELECT DISTINCT call FROM spans WHERE name = 'containers::main::{{closure}}'");
     let closures: Vec<&str> = closures.iter().map(|row| row["call"].as_str().unwrap()).collect();
-    assert!(!closures.is_empty() && closures.iter().all(|call| call.contains("{{closure}}(?)")), "{closures:?}");
+    let are_unknown = |call: &&str| {
+        let (_, rest) = call.split_once("}}(").unwrap();
+        rest.split(')').next().unwrap().split(", ").all(|argument| argument == "?")
+    };
+    assert!(!closures.is_empty() && closures.iter().all(are_unknown), "{closures:?}");
     let call = rows(&traced, "SELECT span_id FROM spans WHERE name = 'sum' ORDER BY start_ns LIMIT 1");
     let shown = traced.json("show", &[call[0]["span_id"].as_str().unwrap()]);
     let vector = &shown["values"]["arguments"][0];
