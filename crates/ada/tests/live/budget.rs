@@ -42,7 +42,7 @@ fn a_function_that_is_too_hot_to_be_counted_loses_its_hook_and_the_session_says_
     let counted: u64 = switches.iter().filter_map(|switch| switch.count).sum();
     assert!(recorded.calls + counted < 10 * CALLS, "{} and {counted}", recorded.calls);
     let words = text(&ended.output.stderr);
-    assert!(words.contains("left alone") && words.contains("tick"), "{words}");
+    assert!(words.contains("hooks were removed") && words.contains("tick"), "{words}");
 }
 
 #[test]
