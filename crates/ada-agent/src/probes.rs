@@ -32,6 +32,13 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
     let saved = unsafe { SavedRegisters::below(slot) };
     let registers = arch::bases_at_call(saved);
     let first_argument = registers[Base::Argument1 as usize];
+    // SAFETY: the caller's promise. The newest frame is the call's, where it has one.
+    unsafe {
+        if is_caught(record) && !(*newest_frame(state)).has(FRAME_KEEPS_RESULT) {
+            // What is known of a call of Go's goes where its frame goes. What an earlier frame has left there is no other's.
+            (*newest_frame(state)).probe = if has_role(probe, Role::GoValues) { probe as u32 } else { u32::MAX };
+        }
+    }
     if has_role(probe, Role::SignalAction) {
         crash::withdraw(first_argument & 0xffff_ffff);
     }
@@ -66,7 +73,8 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
     unsafe {
         let is_asked_for =
             |frame: *mut ShadowFrame| !has_role(probe, Role::CallOnly) && !(*frame).has(FRAME_KEEPS_RESULT);
-        if is_caught(record) && is_asked_for(newest_frame(state)) {
+        let is_of_goroutine = has_role(probe, Role::GoValues);
+        if is_caught(record) && !is_of_goroutine && is_asked_for(newest_frame(state)) {
             let number = open_probes::free(state);
             (*state).open_probes[number] =
                 ProbeCall { frame: (*state).shadow_top, slot: slot as u64, probe, registers };
@@ -76,6 +84,7 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
         bases[..registers.len()].copy_from_slice(&registers);
         bases[Base::Slot as usize] = slot as u64;
         [bases[Base::GoArgument1 as usize], bases[Base::GoArgument2 as usize]] = arch::go_arguments(saved);
+        bases[Base::GoWord1 as usize..].copy_from_slice(&arch::go_words(saved));
         bases[Base::FramePointer as usize] = saved.frame_pointer();
         bases[Base::SwiftSelf as usize] = arch::swift_self(saved);
         let detail = RawDetail {
@@ -229,8 +238,11 @@ unsafe fn note_result(state: *mut ThreadState) {
 pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut ShadowFrame) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
-        let call = match open_probes::take(state, frame as u64, slot as u64) {
+        // A probed call of another goroutine may have been here, and has returned on another thread.
+        let on_this_thread = open_probes::take(state, frame as u64, slot as u64);
+        let call = match on_this_thread.filter(|_| !is_of_goroutine(frame)) {
             Some(call) => call,
+            None if is_of_goroutine(frame) => ProbeCall { probe: (*frame).probe.into(), ..ProbeCall::default() },
             // It went on in another function.
             None if (*frame).has(FRAME_KEEPS_RESULT) => {
                 ProbeCall { probe: (*frame).probe.into(), ..ProbeCall::default() }
@@ -248,6 +260,7 @@ pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut
         bases[Base::Result as usize] = results[0];
         bases[Base::SecondResult as usize] = results[1];
         bases[Base::Errno as usize] = errno();
+        bases[Base::GoWord1 as usize..].copy_from_slice(&arch::go_words(saved));
         let detail = RawDetail {
             function: (*frame).function,
             registers: results,
@@ -275,6 +288,16 @@ pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut
         }
         true
     }
+}
+
+/// Whether a frame is that of a call of Go's whose values are captured.
+///
+/// # Safety
+/// As [`finish`].
+unsafe fn is_of_goroutine(frame: *const ShadowFrame) -> bool {
+    // SAFETY: the caller's promise.
+    let frame = unsafe { &*frame };
+    frame.is_probed_by_agent() && has_role(frame.probe.into(), Role::GoValues)
 }
 
 /// Where the thread has its `errno`; 0 where that is not known.

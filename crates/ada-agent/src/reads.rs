@@ -65,7 +65,11 @@ pub(crate) fn take(read: Read, sources: &Sources, words: &mut [u64]) {
     let (Some(start), Some((length, content))) = (start, words.split_first_mut()) else { return };
     match read.extent() {
         Extent::Words => drop(syscall::read_words(start, words)),
-        Extent::Value => *length = start,
+        Extent::Value => {
+            *length = start;
+            let others = bases.iter().skip(read.base() + 1);
+            content.iter_mut().zip(others).for_each(|(word, base)| *word = *base);
+        }
         Extent::Callers => read_callers(start, words),
         Extent::Vector(_) | Extent::SwiftType | Extent::LongText => {}
         Extent::Text => {
@@ -221,6 +225,7 @@ mod tests {
         assert_eq!((from(0), from(2), from(6)), ([0x11, 0x22, 0x33], [0x22, 0x33, 0], [0x33, 0, 0]));
         assert_eq!(words_of(Read::callers(Base::Argument1, 3), bases(16, 0)), [UNREADABLE; 3]);
         assert_eq!(words_of(Read::value(Base::Argument2), bases(0, 7))[0], 7);
+        assert_eq!(words_of(Read::values(Base::Argument1, 3), bases(5, 7)), [5, 7, 0]);
     }
 
     #[test]

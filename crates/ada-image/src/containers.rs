@@ -16,6 +16,7 @@ impl TypeReader<'_, '_> {
             return self.rust_slice(at, &name, reach);
         }
         let plain = name.split('<').next().unwrap_or_default();
-        self.rust_container(at, plain, reach).or_else(|| self.cpp_container(at, plain, reach))
+        let librarys = || self.rust_container(at, plain, reach).or_else(|| self.cpp_container(at, plain, reach));
+        self.go_container(at, &name, reach).or_else(librarys)
     }
 }

@@ -23,7 +23,7 @@ pub struct FunctionType {
     pub result: ValueType,
 }
 
-const NEEDED: [SectionId; 12] = [
+pub(crate) const NEEDED: [SectionId; 12] = [
     SectionId::DebugAbbrev,
     SectionId::DebugAddr,
     SectionId::DebugInfo,

@@ -83,7 +83,7 @@ pub use entry_place::{EntryPart, EntryPlace, PartPlace};
 pub use error::ImageError;
 pub use function_table::{Function, FunctionTable, function_table_hash};
 pub use function_types::{FunctionType, function_types};
-pub use go::{GoFunction, GoTable};
+pub use go::{GoFunction, GoFunctionType, GoParameter, GoPlace, GoTable, GoType, go_function_types, is_of_go_library};
 pub use image::{Image, ImageKind};
 pub use note::ControlFlowProtection;
 pub use row_program::{Cfa, Row};

@@ -13,7 +13,8 @@ fn arguments_cut(name: &str) -> &str {
     for (at, character) in name[..=end].char_indices().rev() {
         match character {
             ')' => depth += 1,
-            '(' if depth == 1 && at > 0 => return &name[..at],
+            // Behind a dot it is the receiver of a method of Go's.
+            '(' if depth == 1 && at > 0 && !name[..at].ends_with('.') => return &name[..at],
             '(' => depth = depth.saturating_sub(1),
             _ => {}
         }
@@ -33,6 +34,7 @@ mod tests {
             ("f(void (*)(int))", "f"),
             ("S::operator()(int) const", "S::operator()"),
             ("g<int (char)>(long)", "g<int (char)>"),
+            ("main.(*person).older", "main.(*person).older"),
             ("h::{closure#0}", "h::{closure#0}"),
             (")(", ")("),
             ("repeat[abi:cxx11](int, char)", "repeat"),

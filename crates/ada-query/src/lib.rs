@@ -20,7 +20,6 @@ mod exported;
 pub mod findings;
 mod fleet;
 mod function_pattern;
-mod go_library;
 mod grouping;
 #[allow(unsafe_code, reason = "one call of SQLite's")]
 mod heap;

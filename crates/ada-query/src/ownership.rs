@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::go_library::is_of_go_library;
 use crate::trace::{Trace, TraceProcess};
 use ada_event::ModuleId;
+use ada_image::is_of_go_library;
 
 /// By the function's index in the tables.
 pub(crate) fn own_functions(trace: &Trace, process: &TraceProcess) -> Vec<bool> {

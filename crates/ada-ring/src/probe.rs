@@ -40,10 +40,30 @@ pub enum Base {
     FramePointer = 13,
     /// Where Swift's functions have their `self`, and those that go on after an `await` the error that it threw.
     SwiftSelf = 14,
+    /// The integer registers in which functions of Go take their arguments, and give their results, in their order.
+    GoWord1 = 15,
+    /// The second of them.
+    GoWord2 = 16,
+    /// The third.
+    GoWord3 = 17,
+    /// The fourth.
+    GoWord4 = 18,
+    /// The fifth.
+    GoWord5 = 19,
+    /// The sixth.
+    GoWord6 = 20,
+    /// The seventh.
+    GoWord7 = 21,
+    /// The eighth.
+    GoWord8 = 22,
+    /// The ninth, and last.
+    GoWord9 = 23,
 }
 
 /// How many bases there are.
-pub const BASES: usize = Base::SwiftSelf as usize + 1;
+pub const BASES: usize = Base::GoWord9 as usize + 1;
+/// How many registers functions of Go have for integers.
+pub const GO_WORDS: usize = BASES - Base::GoWord1 as usize;
 /// How many of them are known at the call already: all before the result.
 pub const BASES_AT_CALL: usize = Base::Result as usize;
 
@@ -56,7 +76,7 @@ pub enum Extent {
     Text,
     /// As many bytes as a base says, as far as there is room: see [`Read::bytes`].
     Bytes(usize),
-    /// The base itself: see [`Read::value`].
+    /// The base itself, and those after it: see [`Read::values`].
     Value,
     /// Return addresses: see [`Read::callers`].
     Callers,
@@ -170,6 +190,15 @@ impl Base {
             Base::GoArgument2,
             Base::FramePointer,
             Base::SwiftSelf,
+            Base::GoWord1,
+            Base::GoWord2,
+            Base::GoWord3,
+            Base::GoWord4,
+            Base::GoWord5,
+            Base::GoWord6,
+            Base::GoWord7,
+            Base::GoWord8,
+            Base::GoWord9,
         ];
         if number < BASES { Some(ALL[number]) } else { None }
     }
@@ -231,7 +260,13 @@ impl Read {
 
     /// The base itself, as one word.
     pub const fn value(base: Base) -> Self {
-        Self(Self::words(base, 0, 1).0 | IS_VALUE)
+        Self::values(base, 1)
+    }
+
+    /// The base itself, and those after it, as so many words.
+    pub const fn values(first: Base, words: u8) -> Self {
+        assert!(first as usize + words as usize <= BASES);
+        Self(Self::words(first, 0, words).0 | IS_VALUE)
     }
 
     /// Where the callers go on, by the chain of frame pointers that the base begins: the caller's caller first. Zero where the
@@ -405,6 +440,8 @@ pub enum Role {
     Ring = 10,
     /// The call ends the process by SIGABRT.
     Abort = 11,
+    /// The function is Go's, and its values are captured: it may return on another thread, and its stack may have moved by then.
+    GoValues = 12,
 }
 
 impl Probe {

@@ -17,7 +17,8 @@ pub struct ShadowFrame {
     /// The low half of the address of the frame's newest record, which may not be written yet; `FRAME_…` flags in the
     /// bits that its alignment leaves free.
     pub record_and_flags: u32,
-    /// The number of the probe that the call is of, where [`FRAME_KEEPS_RESULT`] says so.
+    /// The number of the probe that the call is of, where [`FRAME_KEEPS_RESULT`] says so; and where [`Self::is_probed_by_agent`]
+    /// does, if the probe has the role of Go's values.
     pub probe: u32,
 }
 
@@ -39,11 +40,16 @@ impl ShadowFrame {
     /// The address of the frame's return slot. The word of a probed call whose exit is caught is one more than the
     /// complement, so that no exit takes it for its own without asking the agent; slots are aligned, which distinguishes them.
     pub const fn slot(&self) -> u64 {
-        if self.slot_complement.is_multiple_of(8) && self.slot_complement != 0 {
-            self.slot_complement.wrapping_neg()
-        } else {
-            !self.slot_complement
-        }
+        if self.is_marked() { self.slot_complement.wrapping_neg() } else { !self.slot_complement }
+    }
+
+    const fn is_marked(&self) -> bool {
+        self.slot_complement.is_multiple_of(8) && self.slot_complement != 0
+    }
+
+    /// Whether it is that of a probed call whose exit the agent catches.
+    pub const fn is_probed_by_agent(&self) -> bool {
+        self.is_marked() && !self.has(FRAME_KEEPS_RESULT | FRAME_HANDLES)
     }
 
     /// Whether a `FRAME_…` bit is set.

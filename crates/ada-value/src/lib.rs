@@ -32,7 +32,7 @@ pub use call_line::{call_line, call_line_within, result_line};
 pub use find_value::find_value;
 pub use notation::NotationError;
 pub use place::PartRegister;
-pub use prototype::{Condition, Failure, Parameter, Prototype, Values};
+pub use prototype::{Condition, Convention, Failure, Parameter, Prototype, Values};
 pub use signature::{Captured, Outcome, Signature};
 pub use table::{ByDefault, Known, is_c_library, known};
 pub use ty::{Content, Elements, Field, Length, Part, Passing, Sequence, SequenceEnd, Style, Type, Variant, Variants};

@@ -7,6 +7,8 @@ use crate::Type;
 pub struct Prototype {
     /// Its name.
     pub name: String,
+    /// Where it takes its arguments, and gives its result.
+    pub convention: Convention,
     /// Its parameters.
     pub parameters: Vec<Parameter>,
     /// Whether more follow, which the others tell of.
@@ -15,6 +17,17 @@ pub struct Prototype {
     pub result: Type,
     /// How it says that it has failed.
     pub failure: Failure,
+}
+
+/// Which registers have arguments and results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Convention {
+    /// Those of C, and of most others.
+    #[default]
+    SystemV,
+    /// Go's, since 1.17. Each field of a structure has a register of its own, and the parts of a [`Type::Aggregate`] that is passed
+    /// are as far apart as these: eight bytes.
+    Go,
 }
 
 /// A parameter.

@@ -37,7 +37,7 @@ impl<'b, 'w> Structure<'b, 'w> {
 
     /// That of these parts: how many bytes into it they begin, and what they are.
     pub(crate) fn of_parts(parts: &[(u32, u64)], bytes: u32, behind: Behind<'b, 'w>) -> Self {
-        let mut all = vec![0; 8 * words_of(bytes)];
+        let mut all = vec![0; 8 * words_of(bytes).max(parts.len())];
         for (number, (offset, word)) in parts.iter().enumerate() {
             let end = parts.get(number + 1).map_or(all.len(), |(next, _)| *next as usize);
             let room = all.get_mut(*offset as usize..end).unwrap_or_default();

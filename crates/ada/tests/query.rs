@@ -1,5 +1,7 @@
 //! Questions to real traces: SQL, findings, exports, and the server for agents.
 
+#[path = "spans/go_program.rs"]
+mod go_program;
 #[allow(dead_code, reason = "shared with the other test target, which uses the rest")]
 #[path = "trace/program.rs"]
 mod program;
@@ -20,6 +22,8 @@ mod debuginfod;
 mod exports;
 #[path = "query/fleet.rs"]
 mod fleet;
+#[path = "query/go_values.rs"]
+mod go_values;
 #[path = "query/leaks.rs"]
 mod leaks;
 #[path = "query/mcp.rs"]

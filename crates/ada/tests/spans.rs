@@ -15,6 +15,8 @@ mod callbacks;
 mod commands;
 #[path = "spans/endings.rs"]
 mod endings;
+#[path = "spans/go_program.rs"]
+mod go_program;
 #[path = "spans/goroutines.rs"]
 mod goroutines;
 #[path = "spans/io_waits.rs"]

@@ -2,7 +2,7 @@
 
 use ada_ring::ThreadState;
 use ada_ring::arch::{CRASH_REGISTERS, CallRegisters, ReturnRegisters, SAVED_VECTORS, SavedRegisters, restored_flags};
-use ada_ring::probe::{BASES_AT_CALL, VECTORS};
+use ada_ring::probe::{BASES_AT_CALL, GO_WORDS, VECTORS};
 use ada_ring::state::private::STACK_BYTES;
 
 /// What memory reads start from, in the order of [`ada_ring::probe::Base`].
@@ -14,6 +14,12 @@ pub(crate) fn bases_at_call(saved: &SavedRegisters) -> [u64; BASES_AT_CALL] {
 /// The first arguments of a function of Go, whose own convention has them elsewhere.
 pub(crate) fn go_arguments(saved: &SavedRegisters) -> [u64; 2] {
     [saved.stub.rax, saved.rbx]
+}
+
+/// Where functions of Go have arguments when they begin, and results when they end.
+pub(crate) fn go_words(saved: &SavedRegisters) -> [u64; GO_WORDS] {
+    let &SavedRegisters { rbx, rdi, rsi, r8, r9, r10, r11, ref stub, .. } = saved;
+    [stub.rax, rbx, stub.rcx, rdi, rsi, r8, r9, r10, r11]
 }
 
 /// Where Swift has `self`, and errors of asynchronous functions.

@@ -1,7 +1,7 @@
 //! Prototypes of functions as their debug information declares them.
 
 use ada_image::{EntryPart, EntryPlace, FunctionType, PartPlace, ValueType};
-use ada_value::{Content, Failure, Parameter, PartRegister, Prototype, Type};
+use ada_value::{Content, Convention, Failure, Parameter, PartRegister, Prototype, Type};
 
 use super::declared_types::{parameter_type, result_type};
 
@@ -29,6 +29,7 @@ pub(super) fn prototype(function: &FunctionType) -> Prototype {
     };
     let mut prototype = Prototype {
         name: "f".to_owned(),
+        convention: Convention::SystemV,
         parameters: function.parameters.iter().enumerate().map(parameter).collect(),
         is_variadic: function.is_variadic,
         result: result_type(&function.result),

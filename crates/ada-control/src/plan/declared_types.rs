@@ -90,7 +90,8 @@ fn declared(content: &ContentType) -> Content {
     }
 }
 
-fn sequence(it: &SequenceType) -> Option<Sequence> {
+/// Elements elsewhere.
+pub(super) fn sequence(it: &SequenceType) -> Option<Sequence> {
     Some(Sequence {
         start: u32::try_from(it.start).ok()?,
         end: match it.end {

@@ -3,6 +3,7 @@
 pub(crate) mod captured_functions;
 pub(crate) mod debug_files;
 mod declared;
+mod declared_go;
 mod declared_types;
 mod futex_functions;
 pub(crate) mod image_file;

@@ -6,11 +6,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ada_event::ImageOffset;
-use ada_image::{FunctionTable, FunctionType, Image, function_types};
+use ada_image::{FunctionTable, FunctionType, Image, function_types, go_function_types, is_of_go_library};
 use ada_patch::ErrnoPlace;
 use ada_ring::Pool;
 use ada_ring::probe::{MAX_PROBES, Role};
-use ada_value::{ByDefault, Prototype, Signature, is_c_library, known};
+use ada_value::{ByDefault, Convention, Prototype, Signature, is_c_library, known};
 
 use crate::function_pattern::matches_name;
 use crate::options::{CapturedValues, TraceOptions};
@@ -22,7 +22,7 @@ use crate::plan::image_file::ImageFile;
 use crate::plan::plan_cache::{PlanKey, TypeCache};
 use crate::plan::planned_image::PlannedImage;
 use crate::plan::task_completions::task_completions;
-use crate::plan::{declared, probes};
+use crate::plan::{declared, declared_go, probes};
 
 /// What a session captures.
 pub(crate) struct Values {
@@ -142,8 +142,14 @@ impl Values {
         let asked_for = if let CapturedValues::Matching(patterns) = &self.choice { &patterns[..] } else { &[] };
         let has_own = |patterns: &[String]| patterns.iter().any(|pattern| pattern == OWN) && is_own(path);
         let (are_own, are_own_later) = (has_own(asked_for), has_own(&self.later));
-        let is_asked_for = |name: &&str| (self.patterns.has_name(name) || are_own) && !declared::is_clone(name);
-        let is_later = |name: &&str| (self.later_patterns.has_name(name) || are_own_later) && !declared::is_clone(name);
+        // Go's own packages, which each of its programs brings along, are no more the program's own than a library is.
+        let is_go = is_go(functions);
+        let is_usable = |name: &str| if is_go { !name.ends_with(GO_ASSEMBLER) } else { !declared::is_clone(name) };
+        let is_own_name = |name: &str| !is_go || !is_of_go_library(name);
+        let is_asked_for =
+            |name: &&str| (self.patterns.has_name(name) || are_own && is_own_name(name)) && is_usable(name);
+        let is_later =
+            |name: &&str| (self.later_patterns.has_name(name) || are_own_later && is_own_name(name)) && is_usable(name);
         let is_wanted = |name: &&str| is_asked_for(name) || is_later(name);
         let is_one = |index: usize| {
             functions.names(index).filter(is_wanted).count() > 0 && !probes::leaves_no_values(functions, index)
@@ -162,7 +168,8 @@ impl Values {
         let prototypes = self.prototypes(image, &|start| wanted(start).is_some(), are_own || are_own_later);
         let captured = |(start, prototype): (ImageOffset, Prototype)| {
             let index = wanted(start)?;
-            let captured = self.captured(functions, index, prototype, Role::None)?;
+            let role = if prototype.convention == Convention::Go { Role::GoValues } else { Role::None };
+            let captured = self.captured(functions, index, prototype, role)?;
             let is_later = functions.names(index).filter(is_asked_for).count() == 0;
             Some((index, CapturedFunction { is_later, ..captured }))
         };
@@ -182,13 +189,32 @@ impl Values {
         if let Some(known) = self.types.load(&key, is_wanted) {
             return known;
         }
-        let types = function_types(Box::new(debug_file.unwrap_or(file)), is_wanted, self.depth);
+        // What is kept has all functions, also those of Go's own packages, which somebody may name the next time.
+        let is_any = |_: ImageOffset| true;
+        let is_read: &dyn Fn(ImageOffset) -> bool = if are_all { &is_any } else { is_wanted };
+        let types = function_types(Box::new(debug_file.unwrap_or(file)), is_read, self.depth);
         let prototype = |(start, ty): &(ImageOffset, FunctionType)| (*start, declared::prototype(ty));
-        let prototypes: Vec<(ImageOffset, Prototype)> = types.iter().map(prototype).collect();
+        let mut prototypes: Vec<(ImageOffset, Prototype)> = types.iter().map(prototype).collect();
+        if is_go(&image.functions) {
+            prototypes.extend(self.go_prototypes(image, is_read).unwrap_or_default());
+        }
         if are_all && !prototypes.is_empty() {
             self.types.keep(&key, &prototypes);
         }
+        prototypes.retain(|(start, _)| is_wanted(*start));
         prototypes
+    }
+
+    /// The same of functions of Go.
+    fn go_prototypes(
+        &self,
+        image: &PlannedImage,
+        is_wanted: &dyn Fn(ImageOffset) -> bool,
+    ) -> Option<Vec<(ImageOffset, Prototype)>> {
+        let debug_file = image.debug_file.as_ref().and_then(DebugFile::open);
+        let file = debug_file.or_else(|| ImageFile::open(&image.file.path).ok())?;
+        let types = go_function_types(Box::new(file), is_wanted, self.depth);
+        Some(types.iter().map(|(start, ty)| (*start, declared_go::prototype(ty))).collect())
     }
 
     fn captured(
@@ -231,6 +257,14 @@ impl Values {
         programs.insert(key, number as u32);
         Some(number as u32)
     }
+}
+
+/// How functions in assembler are called, whose arguments are on the stack.
+const GO_ASSEMBLER: &str = ".abi0";
+
+/// Whether there is a function that every program of Go has.
+fn is_go(functions: &FunctionTable) -> bool {
+    ["runtime.goexit", "runtime.goexit.abi0"].iter().any(|name| functions.find(name).is_some())
 }
 
 fn file_name(path: &Path) -> String {

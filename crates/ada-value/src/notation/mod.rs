@@ -12,7 +12,8 @@
 //! | `*i32` `out i32` | a pointer to a value; to one that the function writes |
 //! | `open_flags` `signal` … | numbers with names |
 //! | `enum{4;RED=0;BLUE=1}` | an enumeration of so many bytes; `-4` where its numbers have a sign |
-//! | `slice` `view` `string` | Rust's `&str`; C++'s `std::string_view`, and a reference to a `std::string` |
+//! | `slice` `view` `string` | the `&str` of Rust and the `string` of Go; C++'s `std::string_view`, and a reference to a `std::string` |
+//! | `interface` | an interface of Go's |
 //! | `struct{16;IV;x:f64@0;n:i32@8}` | a structure of so many bytes, in these kinds of registers; without any, in memory; and its fields, with their offsets |
 //! | `struct{8;+II4}` | in registers each of which is an argument of its own, the second of which has what begins at this offset |
 //! | `text{24;;8;16}` | a structure that has a pointer to a text, and its length, at these offsets |
@@ -28,7 +29,7 @@
 //! | `gone` `gone f64` `unknown` | optimised away, of a kind that is passed as a pointer is, or as this type; of an unknown kind |
 //!
 //! `mode: octal32 when flags&64` and `x: i32 when command=1|4` are there only when the other parameter has one of these bits, or is
-//! one of these numbers. `...` at the end stands for more arguments. Behind the result, `?` says that -1 or a null pointer is a failure, and `errno` its
+//! one of these numbers. `go ` before the name says that the function is called as Go's are. `...` at the end stands for more arguments. Behind the result, `?` says that -1 or a null pointer is a failure, and `errno` its
 //! reason; `!` that the result is an error's number.
 
 mod structures;
@@ -37,7 +38,7 @@ use std::fmt;
 
 use crate::name_set::NameSet;
 use crate::notation::structures::{parse_structure, structure};
-use crate::{Condition, Failure, Length, Parameter, Prototype, Style, Type, Values};
+use crate::{Condition, Convention, Failure, Length, Parameter, Prototype, Style, Type, Values};
 
 /// Why a prototype cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,11 +49,17 @@ pub struct NotationError(String);
 const MOST_PARAMETERS: usize = 64;
 /// How many pointers one behind the other, and structures within one another, a type has at most.
 const MOST_POINTERS: usize = 32;
+/// How functions of Go are marked.
+const GO: &str = "go ";
 
 /// Reads a prototype.
 pub fn parse(line: &str) -> Result<Prototype, NotationError> {
     let error = |what: &str| NotationError(format!("{what} in {:?}", line.chars().take(80).collect::<String>()));
-    let (name, rest) = line.split_once('(').ok_or_else(|| error("no parameters"))?;
+    let (convention, written) = match line.strip_prefix(GO) {
+        Some(written) => (Convention::Go, written),
+        None => (Convention::SystemV, line),
+    };
+    let (name, rest) = written.split_once('(').ok_or_else(|| error("no parameters"))?;
     let (inside, result) =
         rest.rsplit_once(") -> ").or_else(|| Some((rest.strip_suffix(')')?, "void"))).ok_or_else(|| error("no end"))?;
     let (result, failure) = match (result.strip_suffix('?'), result.strip_suffix('!')) {
@@ -84,6 +91,7 @@ pub fn parse(line: &str) -> Result<Prototype, NotationError> {
     };
     Ok(Prototype {
         name: name.to_owned(),
+        convention,
         parameters: written.iter().map(parameter).collect::<Result<_, _>>()?,
         is_variadic,
         result: parse_type(result, &length, MOST_POINTERS).ok_or_else(|| error("an unknown result"))?,
@@ -148,8 +156,8 @@ fn parse_type(written: &str, length: &dyn Fn(&str) -> Option<Length>, pointers: 
         return Some(Type::Characters(count.parse().ok()?));
     }
     let plain = PLAIN.iter().find(|(name, _)| *name == written).map(|(_, ty)| ty.clone());
-    let text = || TEXTS.iter().find(|(name, _)| *name == written).map(|(_, ty)| ty());
-    plain.or_else(text).or_else(|| NameSet::find(written).map(Type::Named))
+    let structure = || WITH_NAMES.iter().find(|(name, _)| *name == written).map(|(_, ty)| ty());
+    plain.or_else(structure).or_else(|| NameSet::find(written).map(Type::Named))
 }
 
 /// Parts with semicolons between them, as far as these are in no brackets.
@@ -222,11 +230,15 @@ static PLAIN: &[(&str, Type)] = &[
 /// A structure that has a name of its own.
 type NamedStructure = (&'static str, fn() -> Type);
 
-static TEXTS: [NamedStructure; 3] =
-    [("slice", || Type::slice(false)), ("view", || Type::slice(true)), ("string", Type::string)];
+static WITH_NAMES: [NamedStructure; 4] = [
+    ("slice", || Type::slice(false)),
+    ("view", || Type::slice(true)),
+    ("string", Type::string),
+    ("interface", Type::interface),
+];
 
-fn name_of_text(ty: &Type) -> Option<&'static str> {
-    TEXTS.iter().find(|(_, known)| known() == *ty).map(|(name, _)| *name)
+fn own_name(ty: &Type) -> Option<&'static str> {
+    WITH_NAMES.iter().find(|(_, known)| known() == *ty).map(|(name, _)| *name)
 }
 
 impl fmt::Display for Prototype {
@@ -244,7 +256,8 @@ impl fmt::Display for Prototype {
             Failure::Errno => "?",
             Failure::Number => "!",
         };
-        write!(out, "{}({}) -> {}{failure}", self.name, parameters.join(", "), self.written(&self.result))
+        let mark = if self.convention == Convention::Go { GO } else { "" };
+        write!(out, "{mark}{}({}) -> {}{failure}", self.name, parameters.join(", "), self.written(&self.result))
     }
 }
 
@@ -268,7 +281,7 @@ impl Prototype {
             Length::Parameter(number) => self.parameters.get(*number).map_or("?", |parameter| parameter.name.as_str()),
         };
         let is_structure = matches!(ty, Type::Aggregate { .. } | Type::Reference { .. });
-        if let Some(name) = is_structure.then(|| name_of_text(ty)).flatten() {
+        if let Some(name) = is_structure.then(|| own_name(ty)).flatten() {
             return name.to_owned();
         }
         match ty {
@@ -316,6 +329,7 @@ mod tests {
             "keep(a: *list{24;;0;>8;8;struct{8;;x:i32@0}}, b: within{8;+I;*within{24;;u32@16}@0}) -> text{16;II;0;8}",
             "draw(a: variants{8;+II4;Shape;0:4;Circle=0{radius:u32@4};Empty=1{}}, b: variants{8;+I;;0:8;None=0{};Some{__0:*i32@0}}) \
              -> copy variants{24;;;-;Only{x:i32@0;y:text{16;;0;8}@8}}",
+            "go f(s: slice, e: interface, p: struct{72;IIIVIIIII;x:f64@24;s:slice@56}) -> struct{24;III;n:i64@0;err:interface@8}",
             "odd(x: gone, v: gone f64, y: unknown, z: view, secret: redacted) -> enum{1}",
         ] {
             assert_eq!(parse(line).unwrap().to_string(), line);

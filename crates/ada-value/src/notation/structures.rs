@@ -5,8 +5,8 @@ use crate::ty::{Content, Elements, Field, Part, Passing, Sequence, SequenceEnd, 
 
 /// The most fields of a structure, and the most variants.
 const MOST_FIELDS: usize = 64;
-/// The most registers that a structure is passed in.
-const MOST_REGISTERS: usize = 2;
+/// The most registers that a structure is passed in, by any convention.
+const MOST_REGISTERS: usize = 24;
 /// What is before the number of a place where a pointer is behind the last element.
 const POINTER: char = '>';
 /// What is before registers each of which has an argument of its own.
@@ -17,6 +17,8 @@ pub(super) fn parse_structure(written: &str, parse: &dyn Fn(&str) -> Option<Type
     let (keyword, inside) = written.strip_suffix('}')?.split_once('{')?;
     let mut parts = parts_of(inside).into_iter();
     let (bytes, passing) = (parts.next()?.parse().ok()?, parse_passing(parts.next()?)?);
+    // All that is in registers lies within the structure.
+    passing.parts().iter().all(|part| part.offset < bytes).then_some(())?;
     let content = match keyword {
         "struct" => Content::Fields(parse_fields(parts.by_ref(), parse)?),
         "text" => Content::Sequence(Sequence {

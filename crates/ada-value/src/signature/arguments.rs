@@ -1,14 +1,16 @@
 //! The arguments of a call, from what was captured.
 
+use ada_ring::probe::Read;
+
 use super::format_parameter::{format_parameter, integer_registers};
 use super::read_words::{in_memory, in_registers, in_vector, pointed_at, wide, words_behind, words_of};
 use super::{Captured, Holder, Signature, Subject};
 use crate::extended_float::extended;
-use crate::place::{Place, REGISTERS, VECTORS};
+use crate::place::{Place, REGISTERS, VECTORS, go};
 use crate::printf_format::{FormatArguments, format_arguments};
 use crate::structure::nothing;
 use crate::value::{NOT_RECORDED, OPTIMIZED_AWAY};
-use crate::{Condition, Parameter, Type, Value};
+use crate::{Condition, Convention, Parameter, Type, Value};
 
 impl Signature {
     /// The arguments of a call, in the order of the parameters; then those that a format asks for.
@@ -56,6 +58,7 @@ impl Signature {
     }
 
     fn declared_arguments(&self, captured: &Captured<'_>) -> Vec<Value> {
+        let captured = &self.with_registers(captured, &self.call);
         let argument = |(number, place): (usize, &Place)| {
             let Parameter { ty, condition, .. } = &self.prototype.parameters[number];
             let is_there = |condition: &Condition| match self.places.get(condition.parameter) {
@@ -99,7 +102,22 @@ impl Signature {
                 },
             }
         };
-        self.places.iter().enumerate().map(argument).collect()
+        let arguments = self.places.iter().enumerate().map(argument);
+        match self.prototype.convention {
+            Convention::SystemV => arguments.collect(),
+            Convention::Go => arguments.map(go::in_words_of_go).collect(),
+        }
+    }
+
+    /// The same with the registers that the convention uses.
+    pub(super) fn with_registers<'w>(&self, captured: &Captured<'w>, reads: &[(Subject, Read)]) -> Captured<'w> {
+        match self.prototype.convention {
+            Convention::SystemV => *captured,
+            Convention::Go => {
+                let registers = words_of(reads, Subject::Registers, captured.words).unwrap_or_default();
+                Captured { registers, ..*captured }
+            }
+        }
     }
 }
 
@@ -200,6 +218,39 @@ mod tests {
         let unreadable = Captured { words: &[u64::MAX; 24], ..captured };
         assert_eq!(shown(&f.arguments(&unreadable))[..2], ["0x1000", "?"]);
         assert_eq!(Signature::from_stored(&f.stored()), Ok(f));
+    }
+
+    #[test]
+    fn functions_of_go_have_their_own_registers() {
+        let line = "go f(s: slice, p: struct{24;IVI;n:i8@0;x:f64@8;ok:bool@16}, e: interface, q: *i64, y: f64) \
+                    -> struct{40;IIIII;text:slice@0;n:i32@16;err:interface@24}";
+        let f = signature(line);
+        let reads: Vec<usize> = f.reads(false).map(|read| read.count()).collect();
+        assert_eq!(reads, [9, 12, 1, 1, 1]);
+        let half = 0.5_f64.to_bits();
+        let mut words = vec![0x1000, 3, 0x1ff, 0x101, 0, 0x2000, 0x3000, 0, 0];
+        words.extend(packed(b"abc", 12));
+        words.extend([half, 7, half]);
+        // The registers of other conventions say nothing.
+        let captured = Captured { registers: &[1, 2, 3, 4, 5, 6], vectors: &[], words: &words };
+        assert_eq!(shown(&f.arguments(&captured)), ["\"abc\"", "{n: -1, x: 0.5, ok: true}", "nil", "[7]", "0.5"]);
+        let mut words = vec![0x1000, 2, 0x5_0000_0007, 0x4000, 0x5000, 0, 0, 0, 0];
+        words.extend(packed(b"ok", 15));
+        let back = f.outcome(&Captured { registers: &[9, 9], vectors: &[], words: &words });
+        let written = back.value.map(|value| value.shown(&|_| None));
+        assert_eq!(written.as_deref(), Some("{text: \"ok\", n: 7, err: 0x4000}"));
+        let nothing = f.arguments(&Captured { words: &[], ..captured });
+        assert_eq!(shown(&nothing), ["?", "?", "?", "?", "?"]);
+    }
+
+    #[test]
+    fn structures_of_go_are_as_large_as_their_registers_are_many() {
+        let f = signature("go f(p: struct{72;IIIIIIIII;s:list{24;;0;8;2;i16}@0;last:pointer@64})");
+        let mut words = vec![0x1000, 3, 4, 0, 0, 0, 0, 0, 0];
+        words.extend([6, 3 << 32 | 2 << 16 | 1]);
+        words.extend([0; 13]);
+        let captured = Captured { registers: &[], vectors: &[], words: &words };
+        assert_eq!(shown(&f.arguments(&captured)), ["{s: [1, 2, 3], last: nil}"]);
     }
 
     #[test]

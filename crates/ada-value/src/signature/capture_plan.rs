@@ -1,12 +1,14 @@
 //! What is read of a call: capture programs, made from prototypes.
 
-use ada_ring::probe::{Base, ElementsEnd, Failed, PROBE_WORDS, READS, Read};
+use ada_ring::probe::{Base, ElementsEnd, Failed, GO_WORDS, PROBE_WORDS, READS, Read};
 
 use super::format_parameter::{format_parameter, integer_registers};
 use super::{Holder, Signature, Subject};
 use crate::followed::{Followed, To, followed};
-use crate::place::{Place, REGISTERS, places};
-use crate::{Content, Elements, Failure, Length, Passing, Prototype, Sequence, SequenceEnd, Type, structure};
+use crate::place::{Place, REGISTERS, VECTORS, places};
+use crate::{
+    Content, Convention, Elements, Failure, Length, Passing, Prototype, Sequence, SequenceEnd, Type, structure,
+};
 
 /// Words of a text, where it has all the room for itself, and of a value behind a pointer.
 pub(super) const TEXT_WORDS: usize = 17;
@@ -26,9 +28,16 @@ const VARIADIC_VECTORS: usize = 2;
 impl Signature {
     /// Plans what is captured of a function.
     pub fn of(prototype: Prototype) -> Self {
-        let places = places(&prototype.parameters, &prototype.result);
+        let places = places(&prototype);
+        let convention = prototype.convention;
         let mut call = Vec::new();
         let mut back = Vec::new();
+        if convention == Convention::Go {
+            // The registers of other functions are recorded anyhow.
+            let registers = (Subject::Registers, Wanted::Registers);
+            call.extend((!prototype.parameters.is_empty()).then_some(registers));
+            back.extend((prototype.result != Type::Void).then_some(registers));
+        }
         for (number, (parameter, place)) in prototype.parameters.iter().zip(&places).enumerate() {
             let subject = Subject::Parameter(number);
             if let Type::OptimizedAway(_) = parameter.ty {
@@ -45,7 +54,7 @@ impl Signature {
             if let (Place::Registers(register, vector), Type::Aggregate { passing, .. }) = (*place, &parameter.ty) {
                 let (_, vectors) = passing.counts();
                 call.extend((vector..vector + vectors).map(|number| (subject, Wanted::Vector(number))));
-                let home = Home::in_registers(passing, (register..).map_while(Base::from_number));
+                let home = Home::in_registers(passing, (register..).map_while(|number| convention.base(number)));
                 call.extend(home.behind(&parameter.ty, Holder::Parameter(number)));
             }
             if let (Place::Stack(at), Type::Aggregate { .. }) = (*place, &parameter.ty) {
@@ -54,12 +63,12 @@ impl Signature {
             if let Place::Vector(number) = *place {
                 call.push((subject, Wanted::Vector(number)));
             }
-            let Some(base) = place.base() else { continue };
+            let Some(base) = place.base(convention) else { continue };
             match &parameter.ty {
                 Type::Text => call.push((subject, Wanted::Text(base))),
                 // Both have a length first, as bytes have.
                 Type::Source(Length::Parameter(length)) => {
-                    if let Some(length) = places.get(*length).and_then(|place| place.base()) {
+                    if let Some(length) = places.get(*length).and_then(|place| place.base(convention)) {
                         back.push((subject, Wanted::Words(length, 0, 1)));
                         back.push((subject, Wanted::Words(base, 0, ADDRESS_WORDS)));
                     }
@@ -76,7 +85,7 @@ impl Signature {
                 Type::DescriptorSet => back.push((subject, Wanted::Words(base, 0, SET_WORDS))),
                 Type::Bytes(Length::Result) => back.push((subject, Wanted::Bytes(base, Base::Result))),
                 Type::Bytes(Length::Parameter(length)) | Type::Address(Length::Parameter(length)) => {
-                    if let Some(length) = places.get(*length).and_then(|place| place.base()) {
+                    if let Some(length) = places.get(*length).and_then(|place| place.base(convention)) {
                         call.push((subject, Wanted::Bytes(base, length)));
                     }
                 }
@@ -104,8 +113,9 @@ impl Signature {
             }
             result @ Type::Aggregate { passing, .. } => {
                 let (_, vectors) = passing.counts();
-                back.extend((0..vectors).map(|number| (Subject::Result, Wanted::Vector(number))));
-                let home = Home::in_registers(passing, [Base::Result, Base::SecondResult].into_iter());
+                back.extend((0..vectors.min(VECTORS)).map(|number| (Subject::Result, Wanted::Vector(number))));
+                let bases = (0..).map_while(|number| convention.base_of_result(number));
+                let home = Home::in_registers(passing, bases);
                 back.extend(home.behind(result, Holder::Result));
             }
             _ => {}
@@ -147,6 +157,8 @@ enum Wanted {
     WordsBehind(Base, i16, usize),
     /// The vector register of this number.
     Vector(usize),
+    /// The integer registers of Go.
+    Registers,
     /// `errno`, where the function has failed so.
     Errno(Failed),
 }
@@ -247,6 +259,7 @@ fn with_room(mut wanted: Vec<(Subject, Wanted)>) -> Vec<(Subject, Read)> {
     let fixed = |wanted: &Wanted| match wanted {
         Wanted::Words(_, _, words) | Wanted::WordsBehind(_, _, words) => *words,
         Wanted::Vector(_) | Wanted::Errno(_) => 1,
+        Wanted::Registers => GO_WORDS,
         Wanted::ShortText(_) => SHORT_TEXT_WORDS,
         Wanted::Text(_)
         | Wanted::TextBehindAt(..)
@@ -269,6 +282,7 @@ fn with_room(mut wanted: Vec<(Subject, Wanted)>) -> Vec<(Subject, Read)> {
             Wanted::WordsBehind(base, at, words) => Read::through(base, at, 0, words as u8),
             Wanted::TextBehindAt(base, at) if each > 1 => Read::text_behind_at(base, at, each),
             Wanted::Vector(number) => Read::vector(number),
+            Wanted::Registers => Read::values(Base::GoWord1, GO_WORDS as u8),
             Wanted::Errno(failed) => Read::errno(failed),
             Wanted::ShortText(base) => Read::text(base, SHORT_TEXT_WORDS as u8),
             Wanted::Text(base) if each > 1 => Read::text(base, each),

@@ -37,6 +37,8 @@ enum Subject {
     VariadicVector(usize),
     /// What the result points at.
     Result,
+    /// The integer registers themselves, in their order.
+    Registers,
     /// Why the function has failed.
     Errno,
 }

@@ -5,12 +5,14 @@ use ada_ring::probe::UNREADABLE as UNREADABLE_WORD;
 use super::read_words::{in_memory, in_registers, in_vector, pointed_at, read_value, wide, words_behind, words_of};
 use super::{Captured, Holder, Outcome, Signature, Subject};
 use crate::name_set::NameSet;
+use crate::place::go;
 use crate::value::NOT_RECORDED;
-use crate::{Failure, Passing, Type, Value};
+use crate::{Convention, Failure, Passing, Type, Value};
 
 impl Signature {
     /// What a call gave back.
     pub fn outcome(&self, captured: &Captured<'_>) -> Outcome {
+        let captured = &self.with_registers(captured, &self.back);
         let ty = &self.prototype.result;
         let word = captured.registers.first().copied();
         let behind = words_behind(&self.back, Holder::Result, ty, captured.words);
@@ -38,6 +40,10 @@ impl Signature {
                 Some(pointed_at(ty, word, words_of(&self.back, Subject::Result, captured.words), &behind))
             }
             (_, None) => Some(Value::Unknown(NOT_RECORDED)),
+        };
+        let value = match self.prototype.convention {
+            Convention::SystemV => value,
+            Convention::Go => value.map(go::in_words_of_go),
         };
         let errno = || match words_of(&self.back, Subject::Errno, captured.words)? {
             &[UNREADABLE_WORD, ..] | [] => None,

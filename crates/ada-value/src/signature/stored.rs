@@ -12,6 +12,7 @@ impl Signature {
     pub fn stored(&self) -> String {
         let reads = |reads: &[(Subject, Read)]| {
             let read = |(subject, read): &(Subject, Read)| match subject {
+                Subject::Registers => format!("registers={:x}", read.packed()),
                 Subject::Parameter(number) => format!("{number}={:x}", read.packed()),
                 Subject::Behind(Holder::Parameter(number), pointer) => {
                     format!("{number}/{pointer}={:x}", read.packed())
@@ -35,6 +36,7 @@ impl Signature {
             let read = |written: &str| {
                 let (about, read) = written.split_once('=')?;
                 let subject = match about {
+                    "registers" => Subject::Registers,
                     "result" => Subject::Result,
                     "errno" => Subject::Errno,
                     _ if about.starts_with("variadic") => Subject::Variadic(about["variadic".len()..].parse().ok()?),
@@ -57,7 +59,7 @@ impl Signature {
             parts.next().unwrap_or_default().split(' ').take(READS).map_while(read).collect()
         };
         let (call, back) = (reads(), reads());
-        let places = places(&prototype.parameters, &prototype.result);
+        let places = places(&prototype);
         Ok(Self { places, call, back, prototype })
     }
 }
@@ -91,12 +93,13 @@ mod tests {
     use crate::signature::testing::{shown, signature};
 
     /// Structures with all that can be in them.
-    const STRUCTURES: [&str; 5] = [
+    const STRUCTURES: [&str; 6] = [
         "f(a: copy text{24;;8;16}, b: slice, c: struct{8;+II4;a:u32@0;b:u32@4}, d: list{16;+II;0;8;2;u16}) -> slice",
         "f(a: *list{24;;0;>8;8;struct{8;;x:i32@0;y:text@4}}, b: string) -> text{32;;0;8}",
         "f(a: copy variants{32;;Shape;0:8;Circle=0{r:u32@8};Named{__0:text{24;;8;16}@0;__1:u8@24};Both=2{a:list{24;;8;16;4;i32}@0;b:text@24}})",
         "f(a: within{8;+I;*within{24;;u32@16}@0}, b: variants{16;IV;;0:1;nullopt=0{};=1{value:f64@8}}) -> variants{16;+II;;0:8;None=0{};Some{__0:text{16;;0;8}@0}}",
         "f(a: copy struct{64;;name:text{32;;0;8}@0;sizes:list{24;;0;>8;2;i16}@32;limit:variants{8;;;4:1;nullopt=0{};=1{value:i32@0}}@56})",
+        "go f(a: struct{32;IIIV;s:list{24;;0;8;2;u16}@0;x:f32@24}, b: slice, e: interface) -> struct{72;IIIIIIIII;s:slice@0;last:pointer@64}",
     ];
 
     proptest! {
@@ -134,7 +137,11 @@ mod tests {
 
     #[test]
     fn what_a_session_keeps_comes_back() {
-        for line in ["bind(fd: fd, to: address(length), length: u32) -> i32?", "strdup(text: text) -> text?"] {
+        for line in [
+            "bind(fd: fd, to: address(length), length: u32) -> i32?",
+            "strdup(text: text) -> text?",
+            "go f(s: slice) -> struct{24;III;s:slice@0;n:i64@16}",
+        ] {
             let signature = signature(line);
             assert_eq!(Signature::from_stored(&signature.stored()), Ok(signature));
         }

@@ -115,7 +115,7 @@ impl Type {
         Self::Integer { is_signed, bytes, style: Style::Decimal }
     }
 
-    /// Rust's `&str`, or, with the length first, C++'s `std::string_view`.
+    /// The `&str` of Rust and the `string` of Go, or, with the length first, C++'s `std::string_view`.
     pub fn slice(is_length_first: bool) -> Self {
         let parts = [0, 8].map(|offset| Part { offset, is_vector: false }).to_vec();
         let (passing, text) = match is_length_first {
@@ -123,6 +123,13 @@ impl Type {
             false => (Passing::Apart(parts), Sequence::text(0, 8)),
         };
         Self::Aggregate { bytes: 16, passing, content: Content::Sequence(text) }
+    }
+
+    /// An interface of Go's, of which people see where its type is, or what leads to that. Behind it there is where its value is.
+    pub fn interface() -> Self {
+        let parts = [0, 8].map(|offset| Part { offset, is_vector: false }).to_vec();
+        let content = Content::Wrapped(0, Box::new(Self::Pointer));
+        Self::Aggregate { bytes: 16, passing: Passing::Registers(parts), content }
     }
 
     /// A pointer or reference to libstdc++'s `std::string`.

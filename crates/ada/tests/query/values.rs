@@ -150,7 +150,7 @@ fn what_containers_hold_is_a_table_and_is_searched() {
 }
 
 /// The same with a star for each address.
-fn without_addresses(call: &str) -> String {
+pub(crate) fn without_addresses(call: &str) -> String {
     let mut parts = call.split("0x");
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {

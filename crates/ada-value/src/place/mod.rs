@@ -1,8 +1,10 @@
-//! Where the System V calling convention puts arguments.
+//! Where calling conventions put arguments: System V's, and Go's.
+
+pub(crate) mod go;
 
 use ada_ring::probe::Base;
 
-use crate::{Parameter, Part, Passing, Prototype, Type};
+use crate::{Convention, Parameter, Part, Passing, Prototype, Type};
 
 /// Where an argument is when a function is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +27,16 @@ pub(crate) const REGISTERS: usize = 6;
 pub(crate) const VECTORS: usize = 8;
 const WORD: i16 = 8;
 
-/// The places of parameters, in their order. A result that is returned in memory takes the first register.
-pub(crate) fn places(parameters: &[Parameter], result: &Type) -> Vec<Place> {
+/// The places of parameters, in their order.
+pub(crate) fn places(prototype: &Prototype) -> Vec<Place> {
+    match prototype.convention {
+        Convention::SystemV => system_v(&prototype.parameters, &prototype.result),
+        Convention::Go => go::places(&prototype.parameters),
+    }
+}
+
+/// A result that is returned in memory takes the first register.
+fn system_v(parameters: &[Parameter], result: &Type) -> Vec<Place> {
     let is_in_memory = matches!(result, Type::Aggregate { passing: Passing::Memory, .. });
     let (mut registers, mut vectors, mut above) = (usize::from(is_in_memory), 0, WORD);
     let mut is_lost = *result == Type::Unknown;
@@ -85,7 +95,7 @@ pub(crate) fn places(parameters: &[Parameter], result: &Type) -> Vec<Place> {
 impl Prototype {
     /// The vector register that holds a parameter's argument when the function is entered, if one does, by its number.
     pub fn vector_of(&self, parameter: usize) -> Option<usize> {
-        match places(&self.parameters, &self.result).get(parameter) {
+        match places(self).get(parameter) {
             Some(Place::Vector(number)) => Some(*number),
             _ => None,
         }
@@ -93,7 +103,7 @@ impl Prototype {
 
     /// The integer register that holds a parameter's argument when the function is entered, if one does, by its number.
     pub fn register_of(&self, parameter: usize) -> Option<usize> {
-        match places(&self.parameters, &self.result).get(parameter) {
+        match places(self).get(parameter) {
             Some(Place::Register(number)) => Some(*number),
             _ => None,
         }
@@ -114,7 +124,7 @@ pub struct PartRegister {
 impl Prototype {
     /// The registers that hold a parameter's argument, a structure, when the function is entered.
     pub fn registers_of(&self, parameter: usize) -> Vec<PartRegister> {
-        let place = places(&self.parameters, &self.result).get(parameter).copied();
+        let place = places(self).get(parameter).copied();
         let ty = self.parameters.get(parameter).map(|parameter| &parameter.ty);
         let (Some(Place::Registers(mut integer, mut vector)), Some(Type::Aggregate { passing, .. })) = (place, ty)
         else {
@@ -131,10 +141,28 @@ impl Prototype {
 
 impl Place {
     /// What memory reads that start from it start from.
-    pub(crate) fn base(self) -> Option<Base> {
+    pub(crate) fn base(self, convention: Convention) -> Option<Base> {
         match self {
-            Self::Register(number) => Base::from_number(number),
+            Self::Register(number) => convention.base(number),
             Self::Pair(_) | Self::Vector(_) | Self::Stack(_) | Self::Registers(..) | Self::Elsewhere => None,
+        }
+    }
+}
+
+impl Convention {
+    /// The integer register of a number that has an argument, as what reads start from.
+    pub(crate) fn base(self, register: usize) -> Option<Base> {
+        match self {
+            Self::SystemV => Base::from_number(register).filter(|_| register < REGISTERS),
+            Self::Go => go::base(register),
+        }
+    }
+
+    /// The same of one that has a result.
+    pub(crate) fn base_of_result(self, register: usize) -> Option<Base> {
+        match self {
+            Self::SystemV => [Base::Result, Base::SecondResult].get(register).copied(),
+            Self::Go => go::base(register),
         }
     }
 }
@@ -146,7 +174,7 @@ mod tests {
 
     fn places_of(types: &[Type]) -> Vec<Place> {
         let parameter = |ty: &Type| Parameter { name: String::new(), ty: ty.clone(), condition: None };
-        places(&types.iter().map(parameter).collect::<Vec<_>>(), &Type::Void)
+        system_v(&types.iter().map(parameter).collect::<Vec<_>>(), &Type::Void)
     }
 
     #[test]
@@ -175,7 +203,7 @@ mod tests {
             [Place::Register(2), Place::Stack(8), Place::Registers(3, 0), Place::Register(4)]
         );
         let parameter = Parameter { name: String::new(), ty: integer.clone(), condition: None };
-        assert_eq!(places(&[parameter], &aggregate(24, "")), [Place::Register(1)]);
+        assert_eq!(system_v(&[parameter], &aggregate(24, "")), [Place::Register(1)]);
         let slice = Type::slice(false);
         assert_eq!(places_of(&[slice.clone(), integer.clone()]), [Place::Registers(0, 0), Place::Register(2)]);
         let mut many = vec![integer.clone(); 5];

@@ -71,7 +71,7 @@ const WITHOUT_PACKAGE: &[&str] = &[
 ];
 
 /// Whether a function of a Go program is of Go's runtime or of its standard library, by its name.
-pub(crate) fn is_of_go_library(name: &str) -> bool {
+pub fn is_of_go_library(name: &str) -> bool {
     let name = name.strip_suffix(".abi0").unwrap_or(name);
     match name.split_once(['.', '/']) {
         Some((first, _)) => PACKAGES.contains(&first) || first.starts_with("type:") || first.starts_with("go:"),
