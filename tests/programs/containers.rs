@@ -148,6 +148,16 @@ pub fn step(it: Step, n: u32) -> Step {
     }
 }
 
+// Where nobody else calls a function, it does not give back where its result is.
+#[inline(never)]
+pub fn asked(it: u32) -> Result<Option<u32>, String> {
+    match black_box(it) {
+        0 => Ok(None),
+        1..=9 => Ok(Some(it)),
+        _ => Err("too much".to_owned()),
+    }
+}
+
 #[unsafe(no_mangle)]
 #[inline(never)]
 #[allow(improper_ctypes_definitions)]
@@ -265,6 +275,10 @@ fn main() {
     expect("containers::step(Step::Go(7), 2) = Step::Go(9)");
     black_box(black_box(STEP)(black_box(Step::Stop), 2));
     expect("containers::step(Step::Stop, 2) = Step::Stop");
+    for (it, result) in [(0, "Ok(None)"), (5, "Ok(Some(5))"), (10, "Err(\"too much\")")] {
+        black_box(asked(black_box(it)).is_ok());
+        expect(&format!("containers::asked({it}) = {result}"));
+    }
     event(black_box(Event::Key { code: 65, mode: Mode::Careful }));
     expect("event(Event::Key { code: 65, mode: Careful }) = 66");
     event(black_box(Event::Text("typed")));

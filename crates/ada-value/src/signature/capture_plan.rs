@@ -109,7 +109,8 @@ impl Signature {
             result if result.is_in_vector() => back.push((Subject::Result, Wanted::Vector(0))),
             Type::Aggregate { content, .. } if *content == Content::UNKNOWN => {}
             result @ Type::Aggregate { passing: Passing::Memory, .. } => {
-                back.extend(Wanted::value(Base::Result, result, Subject::Result));
+                // Where the caller said: LLVM does not give this back in functions that nobody else calls.
+                back.extend(Wanted::value(Base::Argument1, result, Subject::Result));
             }
             result @ Type::Aggregate { passing, .. } => {
                 let (_, vectors) = passing.counts();
