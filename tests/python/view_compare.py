@@ -13,10 +13,10 @@ page.wait("document.querySelectorAll('#differences tbody tr').length > 0", "the 
 cause = page.run("document.getElementById('cause').textContent")
 assert function in cause, cause
 
-# Both timelines are there, of different sessions.
+# Both timelines are there, of different sessions. Two that begin in the same second have the same name.
 page.run("Promise.all(['a', 'b'].map((side) => ada.actions(side)))")
-sessions = page.run("['a', 'b'].map((side) => document.getElementById(side).contentWindow.ada.about.session)")
-assert len(set(sessions)) == 2, sessions
+processes = page.run("['a', 'b'].map((side) => document.getElementById(side).contentWindow.ada.about.processes[0].pid)")
+assert len(set(processes)) == 2, processes
 for side in "ab":
     page.wait(f"(({{ isSettled, shown }}) => isSettled() && shown.shapes?.count > 0)(document.getElementById('{side}').contentWindow.ada)", f"timeline {side}")
 page.screenshot(visit.folder / "1-opened.png")

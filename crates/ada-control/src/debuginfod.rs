@@ -325,7 +325,7 @@ mod tests {
     fn a_failure_is_told_once_and_nothing_is_asked_after_it() {
         let reason =
             "printf '\\rDownloading from x 1/2' >&2; echo 'Server query failed: Connection refused' >&2; exit 1";
-        for (script, words) in [(reason, "Connection refused"), ("kill -INT $$", "it was cancelled")] {
+        for (script, words) in [(reason, "Connection refused"), ("kill -TERM $$", "it was cancelled")] {
             let (folder, asked, said) = client(script, LONGEST);
             for id in [[1; 20], [2; 20]] {
                 assert_eq!(asked.fetch(&id, Path::new(IMAGE), None), None);
