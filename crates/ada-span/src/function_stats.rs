@@ -49,9 +49,10 @@ impl FunctionStats {
         if status == Status::EntryOnly {
             return;
         }
-        self.self_ns += self_ns;
+        // The times of a damaged trace are any.
+        self.self_ns = self.self_ns.saturating_add(self_ns);
         if is_outermost {
-            self.total_ns += duration;
+            self.total_ns = self.total_ns.saturating_add(duration);
         }
         // Where a function jumps to another one is known as well as where it returns.
         let has_no_end = matches!(status, Status::Unmatched | Status::Open) && outcome.reason != Reason::TailCall;
@@ -88,8 +89,8 @@ impl FunctionStats {
         }
         self.spans += other.spans;
         self.timed += other.timed;
-        self.total_ns += other.total_ns;
-        self.self_ns += other.self_ns;
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.self_ns = self.self_ns.saturating_add(other.self_ns);
         for (count, more) in self.by_status.iter_mut().zip(other.by_status) {
             *count += more;
         }
