@@ -172,8 +172,25 @@ pub extern "C" fn two_as_c(it: Two, n: i32) -> u32 {
     black_box(&it).a + black_box(n) as u32
 }
 
+// C passes it in one register, and debug information has no other than the same type as Rust's functions.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub enum StepOfC {
+    Go(u32),
+    Stop,
+}
+
+#[inline(never)]
+pub extern "C" fn step_as_c(it: StepOfC, n: u32) -> StepOfC {
+    match black_box(it) {
+        StepOfC::Go(far) => StepOfC::Go(far + black_box(n)),
+        StepOfC::Stop => it,
+    }
+}
+
 // What is called by its address is called as it was written.
 static STEP: fn(Step, u32) -> Step = step;
+static STEP_AS_C: extern "C" fn(StepOfC, u32) -> StepOfC = step_as_c;
 
 fn main() {
     let path = std::env::args().nth(1).expect("a file");
@@ -272,9 +289,11 @@ fn main() {
     looks(black_box(&Shape::Named("it".to_owned(), 1)), 6);
     expect("looks(&Shape::Named(\"it\", 1), 6) = 6");
     black_box(black_box(STEP)(black_box(Step::Go(7)), 2));
-    expect("containers::step(Step::Go(7), 2) = Step::Go(9)");
+    expect(&format!("containers::step({}, {}) = ?", or_unknown("Step::Go(7)"), or_unknown("2")));
     black_box(black_box(STEP)(black_box(Step::Stop), 2));
-    expect("containers::step(Step::Stop, 2) = Step::Stop");
+    expect(&format!("containers::step({}, {}) = ?", or_unknown("Step::Stop"), or_unknown("2")));
+    black_box(black_box(STEP_AS_C)(black_box(StepOfC::Go(7)), 2));
+    expect("containers::step_as_c(?, ?) = ?");
     for (it, result) in [(0, "Ok(None)"), (5, "Ok(Some(5))"), (10, "Err(\"too much\")")] {
         black_box(asked(black_box(it)).is_ok());
         expect(&format!("containers::asked({it}) = {result}"));

@@ -2,13 +2,12 @@
 
 use ada_event::ImageOffset;
 use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, SectionId, Unit};
-use gimli::{DW_AT_calling_convention, DW_AT_language, DW_AT_linkage_name, DW_AT_location, DW_AT_producer};
+use gimli::{DW_AT_calling_convention, DW_AT_language, DW_AT_location, DW_AT_producer};
 use gimli::{DW_TAG_formal_parameter, DW_TAG_subprogram, DW_TAG_unspecified_parameters};
 
 use crate::debug_info::{Bytes, DebugInfo, EntryAt};
 use crate::debug_sections::DebugSections;
 use crate::entry_place::{EntryPlace, place_at};
-use crate::rust_passing::RustFunction;
 use crate::type_reader::TypeReader;
 use crate::value_type::ValueType;
 
@@ -46,7 +45,8 @@ const NO_CALL: u64 = 3;
 const RUST: u16 = 0x1c;
 
 /// Reads what the functions that start at wanted addresses take and give. Nothing of those that do not take it as declared, or
-/// where the information cannot be read. Structures that so many pointers lead to, one behind the other, have their fields. The caller has seen to it that the file belongs to the image.
+/// where the information cannot be read. Structures that so many pointers lead to, one behind the other, have their fields. The caller
+/// has seen to it that the file belongs to the image.
 pub fn function_types(
     file: Box<dyn AsRef<[u8]>>,
     is_wanted: &dyn Fn(ImageOffset) -> bool,
@@ -100,8 +100,6 @@ fn read_function(types: &TypeReader<'_, '_>, at: EntryAt, start: ImageOffset) ->
     let unit = info.unit(at.0)?;
     let is_llvm = is_llvm(info, &unit);
     let is_rust = language(&unit)? == RUST;
-    let is_mangled = is_rust && info.attribute(at, DW_AT_linkage_name).is_some();
-    let rust = is_rust.then_some(RustFunction { is_mangled });
     // What a closure has captured is an argument before the others, of which debug information says nothing.
     let is_closure = is_rust && info.name(at).is_some_and(|name| name.starts_with('{'));
     let mut parameters = Vec::new();
@@ -121,11 +119,10 @@ fn read_function(types: &TypeReader<'_, '_>, at: EntryAt, start: ImageOffset) ->
                 None if is_llvm => EntryPlace::Nowhere,
                 None => EntryPlace::Unsaid,
             };
-            let ty = match (info.type_of(place), rust) {
-                _ if is_closure => ValueType::Other,
-                (None, _) => ValueType::Other,
-                (Some(ty), Some(rust)) => rust.parameter(types, ty, &at_entry),
-                (Some(ty), None) => types.read(ty),
+            let ty = match info.type_of(place).filter(|_| !is_closure) {
+                None => ValueType::Other,
+                Some(ty) if is_rust => types.rust_parameter(ty, &at_entry),
+                Some(ty) => types.read(ty),
             };
             parameters.push((info.name(place), ty, at_entry));
         }
@@ -133,10 +130,10 @@ fn read_function(types: &TypeReader<'_, '_>, at: EntryAt, start: ImageOffset) ->
             return None;
         }
     }
-    let result = match (info.type_of(at), rust) {
-        (None, _) => ValueType::Void,
-        (Some(ty), Some(rust)) => rust.result(types, ty),
-        (Some(ty), None) => types.read(ty),
+    let result = match info.type_of(at) {
+        None => ValueType::Void,
+        Some(ty) if is_rust => types.rust_result(ty),
+        Some(ty) => types.read(ty),
     };
     Some(FunctionType { parameters, is_variadic, result })
 }

@@ -1,11 +1,12 @@
 //! How Rust passes values.
 //!
-//! Rust leaves that open, and its compiler has kept to this since 2018 (`rustc_abi`'s layouts, and `adjust_for_rust_abi`): what
-//! comes down to one number or to two is passed as these numbers, each as an argument of its own; of the rest, what has at most
+//! Rust leaves that open. Its compiler (1.95, which this was compared with; see `rustc_abi`'s layouts, and `adjust_for_rust_abi`)
+//! passes what comes down to one number or to two as these numbers, each as an argument of its own; of the rest, what has at most
 //! eight bytes is passed as an integer, and everything else as a pointer to a copy.
 //!
 //! Functions that are called as C's are (`extern "C"`) look the same in debug information. So where C's convention differs, a
-//! value's place is taken for known only if the debug information has the place too, or if the type is one that C cannot have.
+//! value's place is taken for known only if the debug information has the place too, or if the type is one of which the compiler
+//! warns in functions for C. An enum with data is none: `repr(C)` is not in debug information.
 
 use gimli::{DW_AT_alignment, DW_AT_byte_size};
 
@@ -61,21 +62,14 @@ struct Passed {
     may_be_other: bool,
 }
 
-/// What is known of a function of which types are read.
-#[derive(Clone, Copy)]
-pub(crate) struct RustFunction {
-    /// Whether its symbol has a name that only Rust makes. Functions that C calls rarely do.
-    pub(crate) is_mangled: bool,
-}
-
-impl RustFunction {
-    /// A parameter's type with how it is passed. [`ValueType::Other`] where that is not certain.
-    pub(crate) fn parameter(self, types: &TypeReader<'_, '_>, at: EntryAt, at_entry: &EntryPlace) -> ValueType {
-        let (bytes, content) = match aggregate(types, at) {
+impl TypeReader<'_, '_> {
+    /// The type of a parameter of Rust's, with how it is passed. [`ValueType::Other`] where that is not certain.
+    pub(crate) fn rust_parameter(&self, at: EntryAt, at_entry: &EntryPlace) -> ValueType {
+        let (bytes, content) = match aggregate(self, at) {
             Ok(aggregate) => aggregate,
             Err(other) => return other,
         };
-        let passing = passed(types, at, bytes).and_then(|Passed { passing, is_as_c, may_be_other }| {
+        let passing = passed(self, at, bytes).and_then(|Passed { passing, is_as_c, may_be_other }| {
             let is_large = bytes > LARGEST_INTEGER;
             let is_certain = match (&passing, at_entry) {
                 (Passing::Apart(_), EntryPlace::Behind(_)) if may_be_other && is_large => {
@@ -86,7 +80,7 @@ impl RustFunction {
                 (Passing::Pointer, EntryPlace::Behind(_)) => true,
                 (Passing::Pointer, EntryPlace::Frame) => false,
                 (Passing::Apart(parts), place) if is_at(parts, place) => true,
-                _ => is_as_c || self.is_rusts_own(types, at),
+                _ => is_as_c || self.is_rusts_own(at),
             };
             is_certain.then_some(passing)
         });
@@ -94,12 +88,12 @@ impl RustFunction {
     }
 
     /// A result's type, likewise.
-    pub(crate) fn result(self, types: &TypeReader<'_, '_>, at: EntryAt) -> ValueType {
-        let (bytes, content) = match aggregate(types, at) {
+    pub(crate) fn rust_result(&self, at: EntryAt) -> ValueType {
+        let (bytes, content) = match aggregate(self, at) {
             Ok(aggregate) => aggregate,
             Err(other) => return other,
         };
-        match passed(types, at, bytes) {
+        match passed(self, at, bytes) {
             Some(Passed { passing: Passing::Pointer, .. }) if bytes > LARGEST_OF_C => {
                 ValueType::Aggregate { bytes, passing: Passing::Memory, content }
             }
@@ -108,7 +102,7 @@ impl RustFunction {
                 ValueType::Other
             }
             Some(Passed { passing, is_as_c, .. }) => {
-                let is_certain = is_as_c || self.is_rusts_own(types, at);
+                let is_certain = is_as_c || self.is_rusts_own(at);
                 // It is in registers in any case, so that the arguments are where they would be.
                 let content = if is_certain { content } else { ContentType::UNKNOWN };
                 ValueType::Aggregate { bytes, passing, content }
@@ -116,10 +110,10 @@ impl RustFunction {
         }
     }
 
-    /// Whether C has no such type. The compiler warns where a function for C has one of these.
-    fn is_rusts_own(self, types: &TypeReader<'_, '_>, at: EntryAt) -> bool {
-        let is_nameless = || types.info.name(at).is_some_and(|name| name.starts_with(['(', '&', '*']));
-        is_array(types, at) || types.is_rust_librarys(at) || is_nameless() || self.is_mangled && types.has_variants(at)
+    /// Whether the compiler warns where a function for C has one of these.
+    fn is_rusts_own(&self, at: EntryAt) -> bool {
+        let is_nameless = || self.info.name(at).is_some_and(|name| name.starts_with(['(', '&', '*']));
+        is_array(self, at) || self.is_rust_librarys(at) || is_nameless()
     }
 }
 
