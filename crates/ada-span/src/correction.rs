@@ -191,7 +191,8 @@ pub struct SpanEnds {
 }
 
 impl SpanEnds {
-    /// Those of a row, of which all columns but self time and context were read.
+    /// Those of a row, of which all columns but depth, self time and context were read.
+    #[inline]
     pub fn read(columns: &Columns, row: usize) -> Self {
         let outcome = columns.outcome(row);
         Self {
@@ -207,15 +208,18 @@ impl SpanEnds {
     }
 
     /// Whether its function went on in the call that an event opens: that is shown below it, though it is over.
+    #[inline]
     pub fn goes_on_in(&self, seq: EventSeq) -> bool {
         self.is_tail_call && self.close.is_some_and(|close| close.next() == seq)
     }
 
     /// Whether it is more than one event.
+    #[inline]
     pub fn has_length(&self) -> bool {
         !self.is_entry_only && (self.close.is_some() || self.end > self.start)
     }
 
+    #[inline]
     fn ends(&self) -> u64 {
         1 + u64::from(self.close.is_some())
     }

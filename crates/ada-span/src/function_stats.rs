@@ -1,10 +1,35 @@
 //! What each function did, summed up while its spans are made.
 
-use ada_event::{EventSeq, FunctionId};
+use ada_event::{EventKind, EventSeq, FunctionId};
 
 use crate::histogram::Histogram;
 use crate::outcome::{Outcome, Reason, Status};
 use crate::thread_index::ThreadIndex;
+
+/// The kinds of events that functions have.
+pub const EVENT_KINDS: [EventKind; 5] =
+    [EventKind::CALL, EventKind::RETURN, EventKind::EXCEPTION, EventKind::ENTRY, EventKind::TAIL];
+
+/// How many events a function has of each of [`EVENT_KINDS`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventCounts(pub [u64; EVENT_KINDS.len()]);
+
+impl EventCounts {
+    /// Counts an event; one of another kind belongs to no function.
+    #[inline(always)]
+    pub fn add(&mut self, kind: EventKind) {
+        let [calls, returns, exceptions, entries, tails] = &mut self.0;
+        let count = match kind {
+            EventKind::CALL => calls,
+            EventKind::RETURN => returns,
+            EventKind::EXCEPTION => exceptions,
+            EventKind::ENTRY => entries,
+            EventKind::TAIL => tails,
+            _ => return,
+        };
+        *count += 1;
+    }
+}
 
 /// The sums of one function over all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +52,8 @@ pub struct FunctionStats {
     pub longest: (ThreadIndex, EventSeq),
     /// Spans by status.
     pub by_status: [u64; Status::ALL.len()],
+    /// Its events by kind.
+    pub events: EventCounts,
     /// The timed spans' durations; none if there were too many functions to keep them for all.
     pub durations: Option<Histogram>,
 }
@@ -92,6 +119,9 @@ impl FunctionStats {
         self.total_ns = self.total_ns.saturating_add(other.total_ns);
         self.self_ns = self.self_ns.saturating_add(other.self_ns);
         for (count, more) in self.by_status.iter_mut().zip(other.by_status) {
+            *count += more;
+        }
+        for (count, more) in self.events.0.iter_mut().zip(other.events.0) {
             *count += more;
         }
         match (&mut self.durations, other.durations) {

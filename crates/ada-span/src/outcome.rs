@@ -118,6 +118,7 @@ impl Outcome {
     }
 
     /// The same for a word of a record.
+    #[inline]
     pub(crate) fn from_word(word: u64) -> Option<Self> {
         u8::try_from(word).ok().and_then(Self::from_byte)
     }

@@ -4,6 +4,10 @@ use ada_event::{Event, EventSeq};
 
 /// Receives a thread's events in the order of its file.
 pub trait EventVisitor {
+    /// Whether it does different things for calls and for returns, so that each gets code of its own. Which comes next is hard
+    /// to guess for a processor.
+    const HAS_CODE_BY_KIND: bool = true;
+
     /// The next `count` events are consecutive, from this position on.
     fn begin(&mut self, first: EventSeq, count: u64);
 

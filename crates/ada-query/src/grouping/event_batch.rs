@@ -54,6 +54,22 @@ fn hash(function: FunctionId) -> usize {
     (function.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
 }
 
+/// Kinds and their numbers in a batch, each in a slot of its own: no branch has to be guessed.
+const KINDS: [(EventKind, u64); 8] = {
+    let mut slots = [(EVENT_KINDS[0], 0); 8];
+    let mut index = 0;
+    while index < EVENT_KINDS.len() {
+        slots[slot_of(EVENT_KINDS[index])] = (EVENT_KINDS[index], index as u64);
+        index += 1;
+    }
+    slots
+};
+
+#[inline(always)]
+const fn slot_of(kind: EventKind) -> usize {
+    ((kind.0 ^ kind.0 >> 14) & 7) as usize
+}
+
 /// The memory of a batch, kept for the next one.
 #[derive(Default)]
 pub(super) struct EventColumns {
@@ -70,8 +86,9 @@ pub(super) struct EventBatch<'a> {
     wants: [bool; COLUMNS.len()],
     wants_seqs: bool,
     rows: usize,
-    /// Whether there is an event of a kind, function, time or depth that the tables do not know.
-    pub(super) is_strange: bool,
+    /// How many events are of a kind, function, time or depth that the tables do not know. It is a word, since a flag that is written
+    /// for each event would hold up the reading of the flags beside it.
+    strange: u64,
 }
 
 impl<'a> EventBatch<'a> {
@@ -83,17 +100,19 @@ impl<'a> EventBatch<'a> {
     ) -> Self {
         let wants_seqs = wants(Column::OpenSeq);
         let wants = COLUMNS.map(wants);
-        Self { columns, known, thread, wants, wants_seqs, rows: 0, is_strange: false }
+        Self { columns, known, thread, wants, wants_seqs, rows: 0, strange: 0 }
+    }
+
+    /// Whether there is an event that the tables do not know.
+    pub(super) fn is_strange(&self) -> bool {
+        self.strange > 0
     }
 
     #[inline(always)]
     fn push(&mut self, event: Event, function: u64) {
-        let kind = match event.kind {
-            EventKind::CALL => 0,
-            EventKind::RETURN => 1,
-            other => self.rare_kind(other),
-        };
-        self.is_strange |= event.timestamp.0 > self.known.most_time || event.depth > self.known.most_depth;
+        let (known, index) = KINDS[slot_of(event.kind)];
+        let kind = if known == event.kind { index } else { self.unknown_kind() };
+        self.strange += u64::from(event.timestamp.0 > self.known.most_time || event.depth > self.known.most_depth);
         let row = self.rows;
         let values = [event.timestamp.0, function, kind, event.depth.into(), event.detail.get().is_some().into()];
         for ((column, value), wants) in self.columns.columns.iter_mut().zip(values).zip(self.wants) {
@@ -105,10 +124,9 @@ impl<'a> EventBatch<'a> {
     }
 
     #[cold]
-    fn rare_kind(&mut self, kind: EventKind) -> u64 {
-        let index = EVENT_KINDS.iter().position(|it| *it == kind);
-        self.is_strange |= index.is_none();
-        index.unwrap_or(0) as u64
+    fn unknown_kind(&mut self) -> u64 {
+        self.strange += 1;
+        0
     }
 
     /// The function's index, where an event has one.
@@ -118,12 +136,14 @@ impl<'a> EventBatch<'a> {
             return self.known.count;
         }
         let index = self.known.get(event.function);
-        self.is_strange |= index.is_none();
+        self.strange += u64::from(index.is_none());
         index.unwrap_or(0)
     }
 }
 
 impl EventVisitor for EventBatch<'_> {
+    const HAS_CODE_BY_KIND: bool = false;
+
     fn begin(&mut self, first: EventSeq, count: u64) {
         let count = count as usize;
         for (column, wants) in self.columns.columns.iter_mut().zip(self.wants) {

@@ -5,6 +5,7 @@
 //! Few groups are an array; many are a hash table; more than memory has room for are worked on range by range.
 
 mod answer;
+mod counted_events;
 mod event_batch;
 mod group_table;
 mod groups;

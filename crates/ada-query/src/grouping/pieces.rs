@@ -5,6 +5,7 @@ use ada_format::atf::PieceReader;
 use ada_span::table::{Column, Columns};
 use ada_span::{AnomalyKind, ThreadIndex};
 
+use super::counted_events::CountedEvents;
 use super::event_batch::{EventBatch, EventColumns, KnownEvents};
 use super::key::Key;
 use super::numbering::{Find, largest};
@@ -30,20 +31,33 @@ pub(super) struct ProcessPlan {
     pub(super) finds: Vec<Find>,
     /// Of events alone.
     known: Option<KnownEvents>,
+    counted: Option<CountedEvents>,
 }
 
 impl ProcessPlan {
-    pub(super) fn new(trace: &Trace, process: &TraceProcess, subject: Subject, ready: Ready, finds: Vec<Find>) -> Self {
+    pub(super) fn new(
+        trace: &Trace,
+        process: &TraceProcess,
+        subject: Subject,
+        (ready, finds): (Ready, Vec<Find>),
+        layout: &Layout,
+    ) -> Self {
         let most = |measure| largest(trace, process, subject, measure);
-        let known = (subject == Subject::Events)
-            .then(|| KnownEvents::of(process.tables.meta(), most(Measure::Start), most(Measure::Depth)));
-        Self { ready, finds, known }
+        let meta = process.tables.meta();
+        let is_of_events = subject == Subject::Events;
+        let known = is_of_events.then(|| KnownEvents::of(meta, most(Measure::Start), most(Measure::Depth)));
+        let counted = is_of_events.then(|| CountedEvents::of(meta, &ready, &finds, layout)).flatten();
+        Self { ready, finds, known, counted }
     }
 
     /// The pieces that can have rows that match.
     pub(super) fn pieces(&self, trace: &Trace, number: usize, pieces: &mut Vec<Piece>) {
         let process = &trace.processes()[number];
         if matches!(self.ready, Ready::Always(false)) {
+            return;
+        }
+        if self.counted.is_some() {
+            pieces.push(Piece { process: number, thread: ThreadIndex(0), at: 0 });
             return;
         }
         if self.known.is_none() {
@@ -118,6 +132,11 @@ impl Adding<'_> {
                 || self.wants_quantiles && column == Column::Duration
         };
         let Scratch { columns, events, reader, flags } = scratch;
+        if let Some(counted) = &self.plan.counted {
+            let chosen = self.chosen(counted, matches!(self.plan.ready, Ready::Always(true)), flags);
+            worker.add_counted(counted, &counted.counts, chosen, (&self.plan.finds, self.sizes));
+            return Ok(());
+        }
         let Some(known) = &self.plan.known else {
             let entry = process.tables.block(piece.at);
             process.tables.read(piece.at, needs, columns).map_err(QueryError::Tables)?;
@@ -127,18 +146,23 @@ impl Adding<'_> {
         };
         let mut batch = EventBatch::new(events, known, piece.thread, needs);
         self.trace.recorded(process).threads[piece.thread.as_usize()].visit_piece(piece.at, reader, &mut batch);
-        if batch.is_strange {
+        if batch.is_strange() {
             return Err(Stop::Strange);
         }
         self.add_batch(&batch, matches!(self.plan.ready, Ready::Always(true)), flags, worker);
         Ok(())
     }
 
-    fn add_batch<K: Key>(&self, batch: &impl Batch, is_all: bool, flags: &mut Vec<bool>, worker: &mut Worker<K>) {
-        let chosen = (!is_all).then(|| {
+    /// A flag for each row that is wanted; none where all are.
+    fn chosen<'f>(&self, batch: &impl Batch, is_all: bool, flags: &'f mut Vec<bool>) -> Option<&'f [bool]> {
+        (!is_all).then(|| {
             self.plan.ready.select(batch, flags);
             &flags[..]
-        });
+        })
+    }
+
+    fn add_batch<K: Key>(&self, batch: &impl Batch, is_all: bool, flags: &mut Vec<bool>, worker: &mut Worker<K>) {
+        let chosen = self.chosen(batch, is_all, flags);
         worker.add(batch, chosen, (&self.plan.finds, self.sizes), self.layout, self.wants_quantiles);
     }
 }

@@ -150,7 +150,7 @@ impl Plan {
             let subject = plan.shape.question.subject;
             let ready = prepare(&plan.shape.question.test, subject, trace, process);
             let finds = finds.iter_mut().filter_map(Iterator::next).collect();
-            let process = ProcessPlan::new(trace, process, subject, ready, finds);
+            let process = ProcessPlan::new(trace, process, subject, (ready, finds), &plan.shape.layout);
             process.pieces(trace, number, &mut plan.pieces);
             plan.processes.push(process);
         }

@@ -54,6 +54,22 @@ impl<K: Key> Worker<K> {
         self.ends = ends;
     }
 
+    /// Adds rows that stand for several each, of which nothing is measured.
+    pub(super) fn add_counted(
+        &mut self,
+        batch: &impl Batch,
+        counts: &[u64],
+        flags: Option<&[bool]>,
+        (finds, sizes): (&[Find], &[u64]),
+    ) {
+        self.find_keys(batch, finds, sizes, |_| &[]);
+        self.find_places(flags);
+        let Self { table, places, .. } = self;
+        for (&place, count) in places.iter().zip(counts) {
+            table.words()[place] += count;
+        }
+    }
+
     fn find_keys<'a>(
         &mut self,
         batch: &impl Batch,

@@ -104,7 +104,7 @@ impl Sums {
         let mut columns = Columns::new();
         for block in tables.blocks_of(thread) {
             cancel.check()?;
-            tables.read(block, |column| column != Column::Context, &mut columns)?;
+            tables.read(block, |column| !matches!(column, Column::Depth | Column::Context), &mut columns)?;
             for row in 0..columns.rows() {
                 let ends = SpanEnds::read(&columns, row);
                 let stays = |top: &Open| top.ends.goes_on_in(ends.seq);

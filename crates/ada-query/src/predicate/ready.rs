@@ -185,6 +185,15 @@ impl Ready {
         }
     }
 
+    /// Whether the condition looks at threads.
+    pub(crate) fn looks_at_threads(&self) -> bool {
+        match self {
+            Self::Thread(_) => true,
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::looks_at_threads),
+            _ => false,
+        }
+    }
+
     /// Which rows match: one flag a row.
     pub(crate) fn select(&self, batch: &impl Batch, flags: &mut Vec<bool>) {
         flags.clear();

@@ -6,12 +6,15 @@ use ada_event::{EventSeq, TraceNanos};
 use ada_span::table::{Column, Columns, FunctionIndex};
 use ada_span::task::TaskRuntime;
 use ada_span::wait::WaitSpan;
-use ada_span::{OpenCall, OpenChains, SpanEnds, ThreadIndex};
+use ada_span::{Callers, OpenCall, OpenChains, SpanEnds, ThreadIndex};
 
 use super::suspended;
 use crate::error::QueryError;
 use crate::ownership::own_functions;
 use crate::trace::{Trace, TraceProcess, plain_name};
+
+/// Looking a call up takes as long as going through so many blocks.
+const FEW: usize = 4;
 
 /// Some calls, with the nearest functions of the program's own around them.
 #[derive(Default)]
@@ -106,7 +109,12 @@ impl CallPlaces {
         for (thread, mut seqs) in wanted {
             seqs.sort_unstable();
             seqs.dedup();
-            find(process, thread, &seqs, &is_own, &mut places)?;
+            let are_few = seqs.len() * FEW <= process.tables.blocks_of(thread).len();
+            if are_few && Callers::can_look_up(&process.tables, thread) {
+                look_up(process, thread, &seqs, &is_own, &mut places)?;
+            } else {
+                find(process, thread, &seqs, &is_own, &mut places)?;
+            }
         }
         Ok(Self { places, ..Self::default() })
     }
@@ -139,6 +147,24 @@ impl CallPlaces {
     pub fn name(&self, process: &TraceProcess, thread: ThreadIndex, seq: EventSeq) -> Option<String> {
         process.label_at(self.get(thread, seq)?).map(|label| label.name.clone())
     }
+}
+
+/// Looks calls up one by one.
+fn look_up(
+    process: &TraceProcess,
+    thread: ThreadIndex,
+    seqs: &[EventSeq],
+    is_own: &[bool],
+    places: &mut HashMap<(ThreadIndex, EventSeq), Place>,
+) -> Result<(), QueryError> {
+    let mut callers = Callers::new(&process.tables, thread, is_own);
+    for &seq in seqs {
+        if let Some((called, above)) = callers.of(seq)? {
+            let itself = Some(called).filter(|it| is_own.get(it.as_usize()) == Some(&true));
+            places.insert((thread, seq), Place { called, own: above.or(itself) });
+        }
+    }
+    Ok(())
 }
 
 /// An open call, and the nearest function of the program's own around it.

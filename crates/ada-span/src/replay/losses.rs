@@ -73,6 +73,7 @@ impl<S: SpanSink> Replay<S> {
             self.odd(AnomalyKind::EndWithoutBeginning, seq);
         }
         let function = self.sink.function(event.function);
+        self.sink.event(function.number, event.kind);
         let opened = Opened {
             seq,
             start: self.time,

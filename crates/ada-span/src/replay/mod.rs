@@ -97,6 +97,7 @@ pub struct Replay<S> {
     /// Whether that is to be seen.
     knows_teardown: bool,
     deepest: u32,
+    stack_changes: u64,
 }
 
 /// What a thread was like.
@@ -104,6 +105,8 @@ pub struct Replay<S> {
 pub struct ThreadFacts {
     /// How many events it has.
     pub events: u64,
+    /// How many of them say that it went on with another stack, and belong to no function.
+    pub stack_changes: u64,
     /// The first event's time.
     pub first_time: TraceNanos,
     /// When it is known to have been there first.
@@ -146,6 +149,7 @@ impl<S: SpanSink> Replay<S> {
             is_torn_down: false,
             knows_teardown: false,
             deepest: 0,
+            stack_changes: 0,
         }
     }
 
@@ -206,7 +210,10 @@ impl<S: SpanSink> Replay<S> {
             EventKind::RETURN => self.end(seq, event, true),
             EventKind::EXCEPTION => self.end(seq, event, false),
             EventKind::TAIL => self.end_by_tail_call(seq, event),
-            EventKind::STACK => self.change_stack(seq, event),
+            EventKind::STACK => {
+                self.stack_changes += 1;
+                self.change_stack(seq, event);
+            }
             _ => self.odd(AnomalyKind::UnknownEvent, seq),
         }
     }
@@ -276,6 +283,7 @@ impl<S: SpanSink> Replay<S> {
         if self.sink.wants_to_move() {
             self.move_open();
         }
+        self.sink.event(function.number, event.kind);
         let handle = self.sink.open(&opened);
         if is_frame {
             self.stack.push(Frame {
@@ -352,6 +360,7 @@ impl<S: SpanSink> Replay<S> {
         if !is_partner {
             return self.end_of_unknown(seq, &event);
         }
+        self.count_end_of_top(event.kind);
         if is_return {
             self.causes.note_return(seq, depth);
             let outcome = Outcome { is_uncertain: self.partner_is_a_guess(), ..Outcome::default() };
@@ -376,9 +385,17 @@ impl<S: SpanSink> Replay<S> {
                 reason: Reason::TailCall,
                 is_uncertain: self.partner_is_a_guess(),
             };
+            self.count_end_of_top(event.kind);
             self.close_top(Some(seq), event.detail, outcome, None);
         } else {
             self.end_of_unknown(seq, &event);
+        }
+    }
+
+    #[inline(always)]
+    fn count_end_of_top(&mut self, kind: EventKind) {
+        if let Some(top) = self.stack.last() {
+            self.sink.event(top.number, kind);
         }
     }
 
@@ -469,6 +486,7 @@ impl<S: SpanSink> Replay<S> {
         };
         let facts = ThreadFacts {
             events: self.next_seq.0,
+            stack_changes: self.stack_changes,
             first_time: self.first_time,
             start_time: self.first_time,
             last_time: self.time,

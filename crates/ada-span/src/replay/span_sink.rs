@@ -1,6 +1,6 @@
 //! What a replay finds, and who takes it.
 
-use ada_event::{DetailSeq, EventSeq, FunctionId, TraceNanos};
+use ada_event::{DetailSeq, EventKind, EventSeq, FunctionId, TraceNanos};
 
 use crate::anomaly::Anomaly;
 use crate::outcome::Outcome;
@@ -95,6 +95,9 @@ pub struct KnownFunction {
 pub trait SpanSink {
     /// Numbers a function.
     fn function(&mut self, function: FunctionId) -> KnownFunction;
+
+    /// A function has an event.
+    fn event(&mut self, _function: FunctionNumber, _kind: EventKind) {}
 
     /// A span begins. Spans begin in the order of their opening events.
     fn open(&mut self, opened: &Opened) -> SpanHandle;

@@ -159,10 +159,10 @@ mod tests {
             fs::write(folder.path().join(meta_file()), bytes).unwrap();
         };
         let sound = |content: &[u8]| put(content, crc32fast::hash(content));
-        let with_key = |key: u64| [b"ADASPAN2".as_slice(), &key.to_le_bytes(), &[9; 40]].concat();
+        let with_key = |key: u64| [b"ADASPAN3".as_slice(), &key.to_le_bytes(), &[9; 40]].concat();
         sound(&with_key(6));
         assert!(matches!(folder.find(), Cached::Stale));
-        sound(b"ADASPAN1, and whatever it had");
+        sound(b"ADASPAN2, and whatever it had");
         assert!(matches!(folder.find(), Cached::Stale));
         // What claims to be what is looked for, and is not, or has a wrong checksum.
         sound(&with_key(7));

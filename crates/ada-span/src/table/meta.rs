@@ -7,7 +7,7 @@ use super::function_index::FunctionIndex;
 use crate::bytes::{Decoder, Encoder};
 use crate::callback::CallbackSpan;
 use crate::concurrency::Context;
-use crate::function_stats::FunctionStats;
+use crate::function_stats::{EventCounts, FunctionStats};
 use crate::gcd::{BlockSpan, GroupEntry, QueueEntry};
 use crate::histogram::Histogram;
 use crate::io_calls::IoCalls;
@@ -18,7 +18,7 @@ use crate::task::{ExecutorEntry, Suspension, TaskHop, TaskRun, TaskSpan};
 use crate::thread_index::ThreadIndex;
 use crate::wait::{HoldSpan, SharedCalls, WaitSpan};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"ADASPAN2");
+const MAGIC: u64 = u64::from_le_bytes(*b"ADASPAN3");
 
 /// What the tables know beside the frame spans.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -121,7 +121,7 @@ impl Meta {
         out.u64(MAGIC).u64(self.key);
         out.list(&self.threads, |out, it| {
             let f = &it.facts;
-            out.u32(it.id.0).u64(f.events).u64(f.first_time.0).u64(f.start_time.0);
+            out.u32(it.id.0).u64(f.events).u64(f.stack_changes).u64(f.first_time.0).u64(f.start_time.0);
             out.u64(f.last_time.0).u64(f.end_time.0);
             out.u32(f.deepest).u32(f.begun_at_depth);
             out.u64(it.spans).u32(it.blocks.0).u32(it.blocks.1);
@@ -298,6 +298,7 @@ fn decode_thread(from: &mut Decoder<'_>) -> Option<ThreadEntry> {
         id: ThreadId(from.u32()?),
         facts: ThreadFacts {
             events: from.u64()?,
+            stack_changes: from.u64()?,
             first_time: TraceNanos(from.u64()?),
             start_time: TraceNanos(from.u64()?),
             last_time: TraceNanos(from.u64()?),
@@ -335,7 +336,7 @@ fn decode_block(from: &mut Decoder<'_>) -> Option<BlockEntry> {
 fn encode_function(out: &mut Encoder, it: &FunctionStats) {
     out.u64(it.function.0).u64(it.spans).u64(it.timed).u64(it.total_ns).u64(it.self_ns).u64(it.min_ns).u64(it.max_ns);
     out.u32(it.longest.0.0).u64(it.longest.1.0);
-    for &count in &it.by_status {
+    for &count in it.by_status.iter().chain(&it.events.0) {
         out.u64(count);
     }
     out.u32(it.durations.is_some().into());
@@ -356,9 +357,10 @@ fn decode_function(from: &mut Decoder<'_>) -> Option<FunctionStats> {
         max_ns: from.u64()?,
         longest: (ThreadIndex(from.u32()?), EventSeq(from.u64()?)),
         by_status: [0; Status::ALL.len()],
+        events: EventCounts::default(),
         durations: None,
     };
-    for count in &mut it.by_status {
+    for count in it.by_status.iter_mut().chain(&mut it.events.0) {
         *count = from.u64()?;
     }
     let has_durations = from.u32()? != 0;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use ada_event::{FunctionId, ThreadId, TraceNanos};
+use ada_event::{EventKind, FunctionId, ThreadId, TraceNanos};
 
 use super::block::{BlockEntry, ROWS};
 use super::block_writer::{BlockWriter, Filled};
@@ -13,7 +13,7 @@ use super::meta::{AnomalyCount, ThreadEntry};
 use super::row::{MOST_FUNCTIONS, Row, late_fields};
 use crate::anomaly::{Anomaly, AnomalyKind};
 use crate::concurrency::Loss;
-use crate::function_stats::FunctionStats;
+use crate::function_stats::{EventCounts, FunctionStats};
 use crate::function_traits::FunctionTraits;
 use crate::histogram::Histogram;
 use crate::observer::{Observed, Observer};
@@ -48,6 +48,14 @@ struct LateEnds {
     max_end: TraceNanos,
 }
 
+/// What is counted of a function with each event.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    /// How many of its spans are open on the current thread.
+    open: u64,
+    events: EventCounts,
+}
+
 /// A worker's files and sums.
 pub(crate) struct ShardSink<'a> {
     spans: BlockWriter,
@@ -56,8 +64,8 @@ pub(crate) struct ShardSink<'a> {
     anomalies_len: u64,
     numbers: FunctionNumbers<'a>,
     stats: Vec<FunctionStats>,
-    /// How many spans of each function are open on the current thread.
-    open_counts: Vec<u32>,
+    /// What changes with each event, by function.
+    counts: Vec<Counts>,
     block: Filled,
     /// By block that is written: what its late spans, which have ended since, add to its entry.
     late_ends: Vec<LateEnds>,
@@ -87,7 +95,7 @@ impl<'a> ShardSink<'a> {
             anomalies_len: 0,
             numbers: FunctionNumbers::new(traits),
             stats: Vec::new(),
-            open_counts: Vec::new(),
+            counts: Vec::new(),
             block: Filled::default(),
             late_ends: Vec::new(),
             thread: ThreadIndex(0),
@@ -136,8 +144,8 @@ impl<'a> ShardSink<'a> {
             block.max_end = block.max_end.max(late.max_end);
         }
         let mut functions = self.stats;
-        for (stats, id) in functions.iter_mut().zip(self.numbers.ids) {
-            stats.function = id;
+        for ((stats, id), counts) in functions.iter_mut().zip(self.numbers.ids).zip(self.counts) {
+            (stats.function, stats.events) = (id, counts.events);
         }
         Ok(ShardSummary {
             threads: self.threads,
@@ -195,10 +203,15 @@ impl SpanSink for ShardSink<'_> {
         if known.number.as_usize() >= self.stats.len() {
             let durations = (self.stats.len() < MOST_HISTOGRAMS).then(Histogram::default);
             self.stats.push(FunctionStats { durations, ..FunctionStats::default() });
-            self.open_counts.push(0);
+            self.counts.push(Counts::default());
             self.observer.learn(function);
         }
         known
+    }
+
+    #[inline(always)]
+    fn event(&mut self, function: FunctionNumber, kind: EventKind) {
+        self.counts[function.as_usize()].events.add(kind);
     }
 
     #[inline(always)]
@@ -207,7 +220,7 @@ impl SpanSink for ShardSink<'_> {
         self.block.rows.push(Row::open(opened));
         self.spans_of_thread += 1;
         if opened.is_frame {
-            self.open_counts[opened.function.as_usize()] += 1;
+            self.counts[opened.function.as_usize()].open += 1;
         }
         if self.observer.wants(opened) {
             self.observe_open(*opened);
@@ -223,7 +236,7 @@ impl SpanSink for ShardSink<'_> {
             self.close_late(handle, *closed);
         }
         let is_outermost = closed.is_frame && {
-            let open = &mut self.open_counts[closed.function.as_usize()];
+            let open = &mut self.counts[closed.function.as_usize()].open;
             *open -= 1;
             *open == 0
         };

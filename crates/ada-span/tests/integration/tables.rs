@@ -1,8 +1,8 @@
 //! The tables hold what the replay found, whatever ended when.
 
-use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
-use ada_span::table::{Column, Columns, Tables};
-use ada_span::{ReplayOptions, SpanError, Status, ThreadIndex};
+use ada_event::{Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
+use ada_span::table::{Column, Columns, FunctionIndex, Tables};
+use ada_span::{Callers, EVENT_KINDS, OpenCall, OpenChains, ReplayOptions, SpanEnds, SpanError, Status, ThreadIndex};
 use proptest::prelude::*;
 
 use crate::collected::{Collected, replay};
@@ -46,12 +46,61 @@ fn check_thread(tables: &Tables, thread: ThreadIndex, collected: &Collected) {
     assert!(spans.next().is_none(), "the tables have all spans of the replay");
 }
 
+/// What is looked up of a call is what going through all of them finds.
+fn check_callers(tables: &Tables, thread: ThreadIndex) {
+    let wanted: Vec<bool> = (0..tables.meta().functions.len()).map(|index| index % 3 == 0).collect();
+    let mut callers = Callers::new(tables, thread, &wanted);
+    let (mut chains, mut columns) = (OpenChains::<Open>::default(), Columns::new());
+    for block in tables.blocks_of(thread) {
+        tables.read(block, |_| true, &mut columns).unwrap();
+        for row in 0..columns.rows() {
+            let ends = SpanEnds::read(&columns, row);
+            chains.go_to(ends.parent, ends.start, |top| top.ends.goes_on_in(ends.seq), |_| ());
+            let above = chains.current().last().and_then(|it| it.nearest);
+            assert_eq!(callers.of(ends.seq).unwrap(), Some((ends.function, above)), "{ends:?}");
+            let nearest = if wanted[ends.function.as_usize()] { Some(ends.function) } else { above };
+            chains.current().push(Open { ends, nearest });
+        }
+    }
+    assert_eq!(callers.of(EventSeq(u64::MAX)).unwrap(), None);
+}
+
+struct Open {
+    ends: SpanEnds,
+    nearest: Option<FunctionIndex>,
+}
+
+impl OpenCall for Open {
+    fn seq(&self) -> EventSeq {
+        self.ends.seq
+    }
+
+    fn end(&self) -> TraceNanos {
+        self.ends.end
+    }
+}
+
+/// Functions' events by kind.
+fn check_counts(tables: &Tables, threads: &[Vec<Event>]) {
+    let count = |function: FunctionId, kind: EventKind| {
+        let of_it = |event: &&Event| (event.function, event.kind) == (function, kind);
+        threads.iter().flatten().filter(of_it).count() as u64
+    };
+    for stats in &tables.meta().functions {
+        assert_eq!(stats.events.0, EVENT_KINDS.map(|kind| count(stats.function, kind)));
+    }
+    let counted: u64 = tables.meta().functions.iter().flat_map(|stats| stats.events.0).sum();
+    assert_eq!(counted, threads.iter().map(|events| events.len() as u64).sum::<u64>());
+}
+
 fn check(threads: Vec<Vec<Event>>) {
     let collected: Vec<Collected> = threads.iter().map(|events| replay(events, &traits(), OPTIONS)).collect();
-    let threads = (1..).zip(threads).map(|(id, events)| MemoryThread::new(id, events)).collect();
-    let (_folder, tables) = tables_of(&InMemory { threads }, &traits(), OPTIONS);
+    let in_memory = (1..).zip(threads.clone()).map(|(id, events)| MemoryThread::new(id, events)).collect();
+    let (_folder, tables) = tables_of(&InMemory { threads: in_memory }, &traits(), OPTIONS);
+    check_counts(&tables, &threads);
     for (thread, collected) in ThreadIndex::all(collected.len()).zip(&collected) {
         check_thread(&tables, thread, collected);
+        check_callers(&tables, thread);
         assert_eq!(tables.meta().threads[thread.as_usize()].spans, collected.spans.len() as u64);
     }
     let calls: u64 = tables.meta().functions.iter().map(|stats| stats.spans).sum();

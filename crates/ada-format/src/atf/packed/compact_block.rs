@@ -36,6 +36,9 @@ const DEPTHS: u32 = 1 << 14;
 const IS_ENTRY: u64 = 1 << 62;
 /// With [`IS_ENTRY`], a tail call.
 const IS_RETURN: u64 = 1 << 63;
+/// The two bits are this far up, and stand for these.
+const KIND_SHIFT: u32 = 62;
+const KINDS: [EventKind; 4] = [EventKind::CALL, EventKind::ENTRY, EventKind::RETURN, EventKind::TAIL];
 /// Instead of a symbol: the event is one of the others. No list of functions is that long ([`super::model`]).
 const OTHER: u16 = u16::MAX;
 
@@ -109,12 +112,12 @@ impl CompactBlock {
     }
 
     /// Visits events that have no detail, or whose detail records are consecutive.
-    fn visit_stretch(
+    fn visit_stretch<V: EventVisitor>(
         &self,
         stretch: Range<usize>,
         first: Option<DetailSeq>,
         cursor: &mut Cursor<'_>,
-        visitor: &mut impl EventVisitor,
+        visitor: &mut V,
     ) {
         cursor.position = stretch.end;
         let (mut detail, step) = first.map_or((DetailSeq::NONE, 0), |first| (first, 1));
@@ -132,7 +135,9 @@ impl CompactBlock {
                 let function = self.functions[usize::from(symbol)];
                 let (timestamp, thread, depth) = (TraceNanos(cursor.time), self.thread, word.depth());
                 let event = Event { timestamp, function, thread, kind: EventKind::CALL, depth, detail };
-                if word.0 & IS_RETURN != 0 {
+                if !V::HAS_CODE_BY_KIND {
+                    visitor.event_of(symbol, Event { kind: KINDS[(word.0 >> KIND_SHIFT) as usize], ..event });
+                } else if word.0 & IS_RETURN != 0 {
                     let kind = if word.0 & IS_ENTRY != 0 { EventKind::TAIL } else { EventKind::RETURN };
                     visitor.event_of(symbol, Event { kind, ..event });
                 } else {
