@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ada_event::ProcessId;
 use ada_format::atf::WriteError;
 use ada_process::End;
+use rustix::io::Errno;
 
 /// Why a program could not be traced.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +113,7 @@ pub enum ControlError {
         kept_mib: u64,
     },
     /// The session cannot be written.
-    #[error("cannot write the session: {0}; choose another --output, or make room")]
+    #[error("cannot write the session: {0}")]
     Session(String),
 }
 
@@ -130,6 +131,14 @@ impl<T> Doing<T> for io::Result<T> {
 impl From<WriteError> for ControlError {
     fn from(error: WriteError) -> Self {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        Self::Session(format!("{error}{cause}"))
+        let system = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<io::Error>());
+        let errno = system.and_then(Errno::from_io_error);
+        let advice = match errno {
+            Some(Errno::MFILE | Errno::NFILE) => {
+                "each traced thread takes open files of ada: raise their limit (ulimit -Hn)"
+            }
+            _ => "choose another --output, or make room",
+        };
+        Self::Session(format!("{error}{cause}; {advice}"))
     }
 }

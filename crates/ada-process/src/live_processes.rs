@@ -7,8 +7,9 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, TraceNanos};
 
+use crate::clock::boot_time;
 use crate::end::End;
 use crate::pidfd::Pidfd;
 use crate::procfs::ProcessDir;
@@ -18,6 +19,8 @@ use crate::this_process::this_process;
 #[derive(Default)]
 pub struct LiveProcesses {
     processes: HashMap<ProcessId, Process>,
+    /// When each was last seen to run.
+    seen: HashMap<ProcessId, TraceNanos>,
 }
 
 enum Process {
@@ -60,9 +63,13 @@ impl LiveProcesses {
 
     /// Looks which have ended meanwhile, and how.
     pub fn update(&mut self) {
+        let now = TraceNanos(boot_time());
         for (&pid, process) in &mut self.processes {
             *process = match std::mem::replace(process, Process::Missed) {
-                Process::Running(pidfd) if !pidfd.has_ended() => Process::Running(pidfd),
+                Process::Running(pidfd) if !pidfd.has_ended() => {
+                    self.seen.insert(pid, now);
+                    Process::Running(pidfd)
+                }
                 Process::Running(pidfd) | Process::Ended(pidfd) => match end_of(pid, &pidfd) {
                     Some(end) => Process::Known(end),
                     None => Process::Ended(pidfd),
@@ -85,6 +92,11 @@ impl LiveProcesses {
     /// Whether a process was ever watched.
     pub fn knows(&self, pid: ProcessId) -> bool {
         self.processes.contains_key(&pid)
+    }
+
+    /// When a process was last seen to run.
+    pub fn last_seen(&self, pid: ProcessId) -> Option<TraceNanos> {
+        self.seen.get(&pid).copied()
     }
 
     /// How a process ended, if the kernel has reported it.
@@ -118,6 +130,19 @@ mod tests {
         let mut processes = LiveProcesses::default();
         processes.watch(pid_of(&child));
         (child, processes)
+    }
+
+    #[test]
+    fn a_process_is_seen_to_run_until_it_ends() {
+        let (mut child, mut processes) = watched("sleep 0.05; kill -9 $$");
+        let (pid, begun) = (pid_of(&child), boot_time());
+        assert_eq!(processes.last_seen(pid), None);
+        update_until_ended(&mut processes, pid);
+        let seen = processes.last_seen(pid).unwrap();
+        assert!((begun..=boot_time()).contains(&seen.0), "{seen:?}");
+        processes.update();
+        assert_eq!(processes.last_seen(pid), Some(seen));
+        child.wait().unwrap();
     }
 
     fn update_until_ended(processes: &mut LiveProcesses, pid: ProcessId) {

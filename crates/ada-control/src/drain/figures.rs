@@ -58,7 +58,7 @@ impl Figures {
         DropReason::ALL
             .iter()
             .map(|&reason| (reason.name(), rings.drops(reason)))
-            .chain([("torn", self.torn), ("detail_lost", self.details_lost), ("disk_full", self.unwritten)])
+            .chain([("torn", self.torn), ("detail_lost", self.details_lost), ("not_written", self.unwritten)])
             .filter(|&(_, count)| count > 0)
             .collect()
     }

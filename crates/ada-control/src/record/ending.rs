@@ -1,5 +1,6 @@
 //! How processes ended, and how a recording did.
 
+use ada_event::TraceNanos;
 use ada_process::{CpuTime, End};
 
 /// How the recording of a process came to its end.
@@ -16,6 +17,8 @@ pub(crate) struct KnownEnd {
     /// None if unknown.
     pub(crate) end: Option<End>,
     pub(crate) known_by: &'static str,
+    /// When it was last seen to run.
+    pub(crate) alive: Option<TraceNanos>,
     /// Known only of the program that ada started.
     pub(crate) cpu_time: Option<CpuTime>,
 }

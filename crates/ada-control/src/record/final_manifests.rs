@@ -62,7 +62,8 @@ impl FinalManifests<'_> {
     fn end_of(&self, process: ProcessId) -> Option<KnownEnd> {
         match self.end {
             End::Exited(_) | End::Killed(_) if process == self.pid => {
-                Some(KnownEnd { end: Some(self.end), known_by: "wait", cpu_time: self.cpu_time })
+                let alive = self.living.last_seen(process);
+                Some(KnownEnd { end: Some(self.end), known_by: "wait", alive, cpu_time: self.cpu_time })
             }
             End::Detached if process == self.pid => None,
             _ => self.end_of_other(process),
@@ -81,6 +82,6 @@ impl FinalManifests<'_> {
         let by_kernel = living.end_of(process).or_else(|| proc_connector.as_ref()?.end_of(process));
         let by_kernel = by_kernel.map(|end| (Some(end), "kernel"));
         let (end, known_by) = by_kernel.or_else(by_crash).or_else(by_call).unwrap_or((None, "nobody"));
-        Some(KnownEnd { end, known_by, cpu_time: None })
+        Some(KnownEnd { end, known_by, alive: living.last_seen(process), cpu_time: None })
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn complete(
     let manifest = writer.manifest_mut();
     manifest.lanes.clone_from(lanes);
     manifest.pool = Some(pool.clone());
-    if let Some(KnownEnd { end, known_by, cpu_time }) = end {
+    if let Some(KnownEnd { end, known_by, alive, cpu_time }) = end {
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).ok();
         manifest.cpu_user_ns = cpu_time.and_then(|time| nanoseconds(time.user));
         manifest.cpu_system_ns = cpu_time.and_then(|time| nanoseconds(time.system));
@@ -43,7 +43,8 @@ pub(crate) fn complete(
             Some(End::Killed(signal)) => (None, Some(signal)),
             Some(End::Unknown | End::Detached) | None => (None, None),
         };
-        manifest.exit = Some(Exit { code, signal, known_by: Some(known_by.into()), ..Exit::default() });
+        manifest.exit =
+            Some(Exit { code, signal, known_by: Some(known_by.into()), alive_ns: alive, ..Exit::default() });
     }
     manifest.drops = drops;
 }

@@ -53,7 +53,7 @@ pub struct TraceSession {
     pub session: Session,
     /// The earliest event's time.
     pub start: TraceNanos,
-    /// The latest one's.
+    /// When the last process ended, or the recording; with the latest event at the earliest.
     pub end: TraceNanos,
 }
 
@@ -66,7 +66,7 @@ impl Trace {
             let facts =
                 || tables.iter().flat_map(|it| &it.meta().threads).map(|it| it.facts).filter(|it| it.events > 0);
             let start = facts().map(|facts| facts.first_time).min().unwrap_or_default();
-            let end = facts().map(|facts| facts.last_time).max().unwrap_or_default();
+            let end = facts().map(|facts| facts.last_time.max(facts.end_time)).max().unwrap_or_default();
             let all_names: Vec<Names> = session.processes().iter().map(Names::of).collect();
             // A fork's child has its parent's images under the same numbers; the lists are in the parent's folder.
             let lender = all_names.iter().position(|names| !names.is_empty());
@@ -111,7 +111,7 @@ impl Trace {
         self.sessions.iter().map(|it| it.start).min().unwrap_or_default()
     }
 
-    /// When the latest one did.
+    /// When the last of them ended.
     pub fn end(&self) -> TraceNanos {
         self.sessions.iter().map(|it| it.end).max().unwrap_or_default()
     }

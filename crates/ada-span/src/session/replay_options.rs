@@ -34,9 +34,11 @@ pub fn replay_options(process: &Process, traits: &FunctionTraits, timeout_ns: u6
     let last_time = last_times.map(|event| event.timestamp).max().unwrap_or_default();
     let attached_time = manifest.and_then(|it| it.extra.get("attached_ns")?.as_u64()).map(TraceNanos);
     let detached = manifest.and_then(|it| it.extra.get("detached_ns")?.as_u64()).map(TraceNanos);
+    // What waits when a signal kills it has recorded nothing since it began to.
+    let killed_at = exit.filter(|exit| exit.signal.is_some()).and_then(|exit| exit.alive_ns);
     let end_time = match crash.filter(|_| end == ProcessEnd::Killed).or(detached.filter(|_| end == ProcessEnd::Alive)) {
         Some(known) => known,
-        None => last_time.max(manifest.map_or(TraceNanos(0), |it| it.time_end_ns)),
+        None => last_time.max(manifest.map_or(TraceNanos(0), |it| it.time_end_ns)).max(killed_at.unwrap_or_default()),
     };
     let has_drops = manifest.is_some_and(|it| it.drops.iter().any(is_missing_anywhere));
     let ring = manifest.and_then(|it| it.ring.as_ref()).filter(|ring| ring.let_go_events > 0);

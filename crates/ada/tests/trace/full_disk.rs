@@ -23,7 +23,7 @@ fn assert_counts_agree(sessions: &Path, words: &str, written: u64) {
     let in_files: u64 = session.threads().map(|thread| thread.event_count()).sum();
     assert_eq!(in_files, written, "{words}");
     assert!(
-        told(words, "ada: ", " records lost: disk_full") > 0 && words.contains("the trace is incomplete"),
+        told(words, "ada: ", " records lost: not_written") > 0 && words.contains("the trace is incomplete"),
         "{words}"
     );
     // A manifest for which there was no room any more says that it is an early one.

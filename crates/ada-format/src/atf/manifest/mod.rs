@@ -172,6 +172,9 @@ pub struct Exit {
     /// Whose word that is: `wait`, `kernel`, `exit_call`, `crash` or `nobody`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_by: Option<String>,
+    /// When it was last seen to run, a few milliseconds before its end: what a signal kills need not have recorded anything for long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alive_ns: Option<TraceNanos>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
