@@ -10,7 +10,7 @@ use super::survey::Survey;
 use super::{About, Finding, nanoseconds};
 use crate::error::QueryError;
 
-/// Parts of a thread's events whose calls are compared.
+/// Parts of a function's calls that are compared.
 const PARTS: usize = 8;
 /// Calls in each part, at least; fewer have no usual duration.
 const ENOUGH_CALLS: usize = 30;
@@ -61,7 +61,7 @@ fn finding(about: &About<'_>, index: FunctionIndex, medians: &[u64; PARTS], life
         nanoseconds(last)
     );
     let rationale = format!(
-        "The medians of {PARTS} parts of the run grow steadily. So do calls that go through all that came before; \
+        "The medians of {PARTS} parts of its calls, in their order, grow steadily. So do calls that go through all that came before; \
          their time in all grows with the square of their number. {} calls took {}.",
         it.spans,
         nanoseconds(it.total_ns)
@@ -74,7 +74,7 @@ fn finding(about: &About<'_>, index: FunctionIndex, medians: &[u64; PARTS], life
     finding
 }
 
-/// The median duration of a function's calls in each part of a thread's events, if there are enough of them.
+/// The median duration of each part of a function's calls on a thread, in their order, if there are enough of them.
 fn medians(
     about: &About<'_>,
     thread: ThreadIndex,
@@ -82,21 +82,21 @@ fn medians(
 ) -> Result<Option<[u64; PARTS]>, QueryError> {
     let tables = &about.process.tables;
     let blocks: Range<usize> = tables.blocks_of(thread);
-    let mut durations: [Vec<u64>; PARTS] = Default::default();
+    let mut durations: Vec<u64> = Vec::new();
     let mut columns = Columns::new();
     for block in blocks.clone().step_by(blocks.len().div_ceil(MOST_BLOCKS).max(1)) {
         about.cancel.check()?;
         tables.read(block, |column| matches!(column, Column::Function | Column::Duration), &mut columns)?;
-        let (rows, before) = (columns.rows(), block - blocks.start);
-        for row in (0..rows).filter(|row| columns.function(*row) == function) {
-            let part = (before * rows + row) * PARTS / (blocks.len() * rows);
-            durations[part.min(PARTS - 1)].push(columns.at(Column::Duration, row));
-        }
+        let rows = (0..columns.rows()).filter(|row| columns.function(*row) == function);
+        durations.extend(rows.map(|row| columns.at(Column::Duration, row)));
     }
-    if durations.iter().any(|it| it.len() < ENOUGH_CALLS) {
+    if durations.len() < PARTS * ENOUGH_CALLS {
         return Ok(None);
     }
-    Ok(Some(durations.map(|mut part| {
+    let end_of = |part: usize| part * durations.len() / PARTS;
+    let bounds: [(usize, usize); PARTS] = std::array::from_fn(|part| (end_of(part), end_of(part + 1)));
+    Ok(Some(bounds.map(|(from, until)| {
+        let part = &mut durations[from..until];
         let middle = part.len() / 2;
         *part.select_nth_unstable(middle).1
     })))

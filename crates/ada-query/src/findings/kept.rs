@@ -206,7 +206,7 @@ fn tell(
     let progress = Progress::new(&survey.calls);
     let grows = |it: &Share| it.count > few && progress.parts(&it.times).go_on();
     let mut shares: Vec<(FunctionIndex, Share)> =
-        shares.into_iter().filter(|(keeper, it)| grows(it) && is_called_often(about, *keeper, it.count)).collect();
+        shares.into_iter().filter(|(keeper, it)| grows(it) && is_no_supply(about, what, *keeper, it.count)).collect();
     shares.sort_by_key(|(keeper, it)| (std::cmp::Reverse(it.bytes.max(it.count)), *keeper));
     let finding = |(rank, (keeper, share)): (usize, (FunctionIndex, Share))| {
         let name = if keeper == NOBODY { "a library".to_owned() } else { about.name(keeper) };
@@ -242,10 +242,11 @@ fn tell(
     Ok(shares.into_iter().take(MOST_TOLD).enumerate().map(finding).collect())
 }
 
-/// Whether what a function keeps need not be what the program needs until it ends, as `main` takes it: two hundred blocks in one call of
-/// `setlocale`.
-fn is_called_often(about: &About<'_>, keeper: FunctionIndex, kept: u64) -> bool {
-    keeper == NOBODY || about.calls(keeper) >= FEW_CALLS || kept >= FEW_THINGS
+/// Whether what a function keeps need not be what the program needs until it ends, as `main` takes it: two hundred blocks of memory in one
+/// call of `setlocale`. Nobody needs so many descriptors, and a server's loop is called once.
+fn is_no_supply(about: &About<'_>, what: &str, keeper: FunctionIndex, kept: u64) -> bool {
+    let many = if what == "memory" { FEW_THINGS } else { MANY };
+    keeper == NOBODY || about.calls(keeper) >= FEW_CALLS || kept >= many
 }
 
 /// The nearest function of the program's own above a call that does not only hand on what it gets.

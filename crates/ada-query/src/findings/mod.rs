@@ -163,11 +163,10 @@ impl About<'_> {
         self.process.refer(target)
     }
 
-    /// From the first event of the process to its last.
+    /// From the first event of the process to its end, or the recording's.
     fn lifetime(&self) -> u64 {
         let facts = || self.process.tables.meta().threads.iter().map(|it| it.facts).filter(|it| it.events > 0);
-        let end = facts().map(|it| it.last_time).max().unwrap_or_default();
-        // What a program waits in when it is killed has no event at its end.
+        let end = facts().map(|it| it.last_time.max(it.end_time)).max().unwrap_or_default();
         let recorded = self.trace.manifest(self.process).map_or(TraceNanos(0), |it| it.time_end_ns);
         end.max(recorded).since(facts().map(|it| it.first_time).min().unwrap_or_default())
     }

@@ -2,7 +2,7 @@
 
 use ada_event::EventSeq;
 use ada_span::table::FunctionIndex;
-use ada_span::{AnomalyKind, ThreadIndex};
+use ada_span::{AnomalyKind, FunctionStats, ThreadIndex};
 use serde_json::json;
 
 use super::survey::Survey;
@@ -53,7 +53,14 @@ fn recursion(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
 
 fn hot_tiny(about: &About<'_>, is_own: &[bool]) -> Vec<Finding> {
     let meta = about.process.tables.meta();
-    let all: u64 = meta.functions.iter().map(|it| it.spans).sum();
+    let (_, unrecorded) = about.process.switched.sums();
+    // Of how many calls these are a share is not known.
+    if unrecorded.is_inexact {
+        return Vec::new();
+    }
+    let counted = |it: &FunctionStats| about.process.switched.of_function(it.function).map_or(0, |it| it.counted);
+    let calls = |it: &FunctionStats| it.spans.saturating_add(counted(it));
+    let all = meta.functions.iter().map(|it| it.spans).fold(unrecorded.counted, u64::saturating_add);
     let cost = about.trace.manifest(about.process).and_then(|it| it.hook_cost_ns.as_ref()).map(|it| it.pair);
     let mut hot: Vec<_> = meta
         .functions
@@ -61,17 +68,18 @@ fn hot_tiny(about: &About<'_>, is_own: &[bool]) -> Vec<Finding> {
         .zip((0..).map(FunctionIndex))
         .filter(|(it, index)| {
             is_own[index.as_usize()]
-                && it.spans >= MANY_CALLS
-                && it.spans as f64 / all.max(1) as f64 >= HOT_SHARE
+                && calls(it) >= MANY_CALLS
+                && calls(it) as f64 / all.max(1) as f64 >= HOT_SHARE
                 && it.quantile(0.5).is_some_and(|usual| usual < TINY)
         })
         .collect();
-    hot.sort_by_key(|(it, index)| (std::cmp::Reverse(it.spans), *index));
-    let finding = |(it, index): (&ada_span::FunctionStats, FunctionIndex)| {
+    hot.sort_by_key(|(it, index)| (std::cmp::Reverse(calls(it)), *index));
+    let finding = |(it, index): (&FunctionStats, FunctionIndex)| {
         let name = about.name(index);
-        let share = it.spans as f64 / all.max(1) as f64;
+        let calls = calls(it);
+        let share = calls as f64 / all.max(1) as f64;
         let usual = nanoseconds(it.quantile(0.5).unwrap_or(0));
-        let title = format!("{name} makes {:.0} % of all calls ({}), {usual} each", share * 100.0, it.spans);
+        let title = format!("{name} makes {:.0} % of all calls ({}), {usual} each", share * 100.0, calls);
         let hooks = cost.map_or_else(String::new, |pair| {
             format!(
                 " Hooks alone took about {} of the traced program's time for it.",
@@ -82,7 +90,7 @@ fn hot_tiny(about: &About<'_>, is_own: &[bool]) -> Vec<Finding> {
         let mut finding = about.finding("hot_tiny_function", 8.0 + 20.0 * share, title, rationale);
         finding.function = Some(name);
         finding.evidence = vec![about.process.refer(crate::Target::Function(it.function))];
-        finding.facts = json!({ "calls": it.spans, "share": share, "p50_ns": it.quantile(0.5) });
+        finding.facts = json!({ "calls": calls, "share": share, "p50_ns": it.quantile(0.5) });
         finding
     };
     hot.into_iter().take(5).map(finding).collect()

@@ -160,8 +160,10 @@ impl Slow {
         let (name, culprit) = (about.name(function), about.name(self.culprit));
         let usual = it.quantile(0.5).unwrap_or(0);
         let times = if self.count == 1 { "once".to_owned() } else { format!("{} times", self.count) };
+        // Of the others nothing is known.
+        let recorded = about.process.switched.of_function(it.function).map_or("", |_| " that were recorded");
         let mut title = format!(
-            "{name} was slow {times} of {}: {}, where half of its calls take {}",
+            "{name} was slow {times} of {}{recorded}: {}, where half of its calls take {}",
             it.timed,
             nanoseconds(duration),
             nanoseconds(usual)

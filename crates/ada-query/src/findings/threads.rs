@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ada_span::ThreadIndex;
+use ada_span::wait::WaitKind;
 use serde_json::json;
 
 use super::{About, Finding};
@@ -9,7 +11,16 @@ use crate::trace::Target;
 
 pub(super) fn find(about: &About<'_>) -> Vec<Finding> {
     let mut by_name: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for span in &about.process.tables.meta().pthreads {
+    let meta = about.process.tables.meta();
+    // Somebody was about to when the process ended, or the recording.
+    let is_joined_at_the_end = |thread: ThreadIndex| {
+        let mut waits = meta.waits.iter().filter(|wait| wait.kind() == WaitKind::Join && wait.is_open());
+        waits.any(|wait| wait.holder == Some(thread))
+    };
+    for span in &meta.pthreads {
+        if is_joined_at_the_end(span.thread) {
+            continue;
+        }
         // One whose creation was not seen may be joined by who was not seen either.
         if span.joiner.is_none() && span.is_detached != 1 && span.create_seq.is_some() {
             let target = Target::Thread(about.process.thread_id(span.thread), span.begin_seq);

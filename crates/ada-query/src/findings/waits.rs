@@ -28,7 +28,9 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
     let life = about.lifetime().max(1);
     let stuck_on_locks: u64 =
         survey.waits.iter().filter(|((_, wait), _)| *wait == Wait::Lock).map(|(_, it)| it.unfinished).sum();
-    let exit_code = about.trace.manifest(about.process).and_then(|it| it.exit.as_ref()?.code);
+    let exit = about.trace.manifest(about.process).and_then(|it| it.exit.as_ref());
+    let what_ended = if exit.is_some() { "process" } else { "recording" };
+    let exit_code = exit.and_then(|it| it.code);
     // A program that comes to its end has not hung; threads that wait then were a pool's, or a runtime's.
     let (has_exited, came_to_an_end) = (exit_code.is_some(), exit_code == Some(0));
     let mut found = Vec::new();
@@ -42,8 +44,8 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
             "process_exited": has_exited,
         });
         let (duration, thread, seq) = waited.longest_unfinished;
-        // The trace ends with its last event, and threads that wait for each other make none: how long a lock was waited
-        // for at the end is not known, and that it was is enough.
+        // A trace that does not say for how long the process lived ends with its last event, and threads that wait for each other
+        // make none: for a lock, that it was waited for at the end is enough.
         let is_long = duration >= SHORTEST && duration.saturating_mul(100) / life >= LONG_SHARE;
         if waited.unfinished > 0 && (wait == Wait::Lock || is_long && !came_to_an_end) {
             // Pools wait for work until the end; a lock that never comes is another matter.
@@ -57,7 +59,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
                 Wait::Sleep => 30.0,
             };
             let by_then = if is_long { format!(", {} by then", nanoseconds(duration)) } else { String::new() };
-            let title = format!("{who} waited for {} when the process ended{by_then}", wait.words());
+            let title = format!("{who} waited for {} when the {what_ended} ended{by_then}", wait.words());
             let mut rationale = format!("{} of its waits never ended. ", waited.unfinished);
             rationale.push_str(match wait {
                 Wait::Lock if stuck_on_locks > 1 => {
@@ -153,7 +155,12 @@ impl Holders {
         let is_lock = |wait: &&WaitSpan| matches!(wait.kind(), WaitKind::Mutex | WaitKind::ReadWriteLock);
         let places = CallPlaces::of_waits(about.trace, about.process, waits.iter().filter(is_lock))?;
         let mut times: BTreeMap<FunctionIndex, BTreeMap<FunctionIndex, u64>> = BTreeMap::new();
-        for wait in waits.iter().filter(is_lock) {
+        // A condition's wait takes its lock again, and is counted as a wait for the condition.
+        let is_call_of_lock = |wait: &&WaitSpan| {
+            let called = places.called(wait.thread, wait.seq).map(|it| about.process.function(it));
+            called.and_then(|it| about.process.names.raw(it)).and_then(Wait::of) == Some(Wait::Lock)
+        };
+        for wait in waits.iter().filter(is_lock).filter(is_call_of_lock) {
             let held = wait.holder.zip(wait.hold_seq).and_then(|(thread, seq)| places.get(thread, seq));
             if let Some((waited, held)) = places.get(wait.thread, wait.seq).zip(held) {
                 let sum = times.entry(waited).or_default().entry(held).or_default();

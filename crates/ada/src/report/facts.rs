@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use ada_query::signal_name;
 use ada_span::{AnomalyKind, Outcome};
 use serde_json::json;
 
 use super::item::Item;
 use super::process_lines::{self, RanProcess};
 use super::recording;
-use crate::analysis::{OpenedSession, counted, nanoseconds, thousands};
+use crate::analysis::{OpenedSession, counted, end_words, nanoseconds, thousands};
 
 /// Run facts, coverage and drops, of processes in an order.
 pub(super) fn gather(opened: &OpenedSession, order: &[usize]) -> Vec<Item> {
@@ -21,15 +20,7 @@ pub(super) fn gather(opened: &OpenedSession, order: &[usize]) -> Vec<Item> {
     for process in order.iter().map(|number| &opened.processes()[*number]) {
         let Some(manifest) = &opened.recorded(process).manifest else { continue };
         let command = manifest.command_line.join(" ");
-        let end = match &manifest.exit {
-            Some(exit) if exit.signal.is_some() => {
-                format!("killed by {}", signal_name(exit.signal.unwrap_or_default()))
-            }
-            Some(exit) if exit.code.is_some() => format!("exit code {}", exit.code.unwrap_or_default()),
-            Some(_) => "ended, nobody knows how".to_owned(),
-            None if manifest.finished == Some(false) => "the recording was cut short".to_owned(),
-            None => "still running when the recording ended".to_owned(),
-        };
+        let end = end_words(manifest);
         ran.push(RanProcess { command, pid: process.pid, parent: manifest.parent_pid, end });
         // A fork's child has its parent's images.
         let new = manifest.modules.iter().filter(|module| seen.insert(&module.path));

@@ -69,7 +69,7 @@ pub(super) fn print(
     let has_several = opened.processes().len() > 1;
     out.title("What stands out")?;
     if findings.is_empty() {
-        return out.line("Nothing: no crash, no hang, no leak, no call much slower than others.");
+        return out.line("Nothing: no crash, and no sign of a hang, a leak or a call much slower than others.");
     }
     let told = by_program(opened, findings);
     let shown = &told[..told.len().min(MOST).min(limit.max(1))];

@@ -67,14 +67,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::for_people(args.format, args.wide);
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
-        let mut uses = top::seen(
-            opened,
-            &args.lens,
-            &args.lens.for_list(args.format),
-            args.corrected,
-            args.sort.state().is_some(),
-        )?;
-        let mut findings = findings(opened, &Cancel::default(), None)?;
+        let wants_states = args.sort.state().is_some();
+        let trace = opened.trace();
+        // Both go through a thread's calls from the first to the last, so that a program of one thread leaves a processor free.
+        let (uses, found) = std::thread::scope(|scope| {
+            let found = scope.spawn(|| findings(trace, &Cancel::default(), None));
+            let lens = args.lens.for_list(args.format);
+            let uses = top::seen(opened, &args.lens, &lens, args.corrected, wants_states);
+            (uses, found.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        let (mut uses, mut findings) = (uses?, found?);
         findings.retain(|it| args.lens.wants(it.pid));
         let order = by_interest(args, opened, &uses.busy_ns);
         let facts = facts::gather(opened, &order);

@@ -106,3 +106,36 @@ fn a_lock_convoy_is_among_the_first() {
         "{first:#?}"
     );
 }
+
+/// What waits when a signal kills it has waited until then, though nothing was recorded meanwhile.
+#[test]
+fn a_program_that_is_killed_while_it_waits_has_lived_until_then() {
+    const WAITED: std::ops::Range<u64> = 380_000_000..1_500_000_000;
+    let program = Program::new("killed_idle.c").flags(&["-pthread"]);
+    for arguments in [&[][..], &["child"]] {
+        let traced = TracedProgram::trace_running(&program, &[], arguments);
+        for function in ["pthread_join", "pthread_cond_wait"] {
+            let spans = traced.spans(&["--type", "frame", "--function", function]);
+            let [span] = &spans[..] else { panic!("{arguments:?} {function}: {spans:#?}") };
+            assert!(WAITED.contains(&span["duration_ns"].as_u64().unwrap()), "{arguments:?}: {span:#}");
+        }
+        let report = traced.json("report", &[]);
+        let duration = report["facts"].as_array().unwrap().iter().find(|it| it["name"] == "duration").unwrap();
+        assert!(WAITED.contains(&duration["json"]["duration_ns"].as_u64().unwrap()), "{duration:#}");
+        // It was about to be joined.
+        let findings = report["findings"].as_array().unwrap();
+        assert!(findings.iter().all(|it| it["kind"] != "never_joined"), "{findings:#?}");
+        assert!(findings.iter().any(|it| it["kind"] == "lost_wakeup"), "{findings:#?}");
+    }
+}
+
+/// The medians are those of the function's calls, whatever came before.
+#[test]
+fn what_grows_late_in_a_run_grows() {
+    let traced = TracedProgram::trace(&Program::new("late_growth.c").flags(&["-O1"]));
+    let findings = traced.json("report", &[])["findings"].clone();
+    let growing: Vec<&serde_json::Value> =
+        findings.as_array().unwrap().iter().filter(|it| it["kind"] == "growing_cost").collect();
+    let [growing] = growing[..] else { panic!("{findings:#?}") };
+    assert_eq!(growing["function"], "add");
+}

@@ -44,6 +44,14 @@ fn commands_that_exit_without_freeing_do_not_leak() {
     }
 }
 
+/// `main` is called once, and nobody needs sixty descriptors.
+#[test]
+fn a_loop_that_opens_what_nobody_closes() {
+    let all = leaks(&TracedProgram::trace(&Program::new("kept_open.c")));
+    let [leak] = &all[..] else { panic!("{all:#?}") };
+    assert_eq!((&leak["function"], &leak["facts"]["kept"]), (&"main".into(), &60.into()), "{leak:#}");
+}
+
 #[test]
 fn buffers_go_with_the_files_that_they_belong_to() {
     let program = Program::new("appended_log.c");
