@@ -2,6 +2,7 @@
 
 mod asked;
 mod corrected;
+mod ends;
 mod lens;
 mod list_page;
 mod listing;
@@ -22,6 +23,7 @@ pub(crate) use ada_query::{
 };
 pub(crate) use asked::{AskArgs, open_trace};
 pub(crate) use corrected::{check_correctable, corrected_text, put_corrected};
+pub(crate) use ends::end_words;
 pub(crate) use lens::{LensArgs, check_known, check_some_known};
 pub(crate) use list_page::list_page;
 pub(crate) use listing::{ListFormat, Listing, Out, csv, csv_row, csv_titles};

@@ -103,7 +103,8 @@ pub(crate) fn finding_json(finding: &Finding) -> Value {
     })
 }
 
-pub(super) fn finding_lines(findings: &[Finding], all: usize) -> Vec<String> {
+/// `of_sessions` is what a command has to say behind its own words, if this one had to.
+pub(super) fn finding_lines(findings: &[Finding], all: usize, of_sessions: &str) -> Vec<String> {
     if findings.is_empty() {
         return vec!["nothing stands out".into()];
     }
@@ -116,7 +117,7 @@ pub(super) fn finding_lines(findings: &[Finding], all: usize) -> Vec<String> {
         }
         let advice = advice(it);
         lines.push(format!("    {}", advice.what_to_do));
-        lines.push(format!("    next: {}", advice.next));
+        lines.push(format!("    next: {}{of_sessions}", advice.next));
     }
     if all > findings.len() {
         lines.push(format!("and {} more; --limit lists them", all - findings.len()));

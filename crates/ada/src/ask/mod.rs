@@ -104,7 +104,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
                 "findings": shown.iter().map(finding_json).collect::<Vec<_>>(),
                 "left_out": all.len() - shown.len(),
             });
-            let lines = unfit.into_iter().chain(answers::finding_lines(shown, all.len()));
+            // Other commands take one session.
+            let of_session = match &common.sessions[..] {
+                [session] => format!(" {}", session.display()),
+                _ => String::new(),
+            };
+            let lines = unfit.into_iter().chain(answers::finding_lines(shown, all.len(), &of_session));
             (json, lines.collect())
         }
     };

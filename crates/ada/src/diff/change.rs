@@ -59,6 +59,15 @@ impl Change {
         self.ns.1 - self.ns.0
     }
 
+    /// What became of it. Where its time as a whole did not follow what it did itself, it waited.
+    pub(super) fn word(&self) -> &'static str {
+        match self.kind {
+            Kind::Faster if self.delta_ns() > 0.0 => "waits longer",
+            Kind::Slower if self.delta_ns() < 0.0 => "waits less",
+            kind => kind.word(),
+        }
+    }
+
     /// The function usually takes what it did: the difference is in a few calls that took far longer.
     pub(super) fn is_in_few_calls(&self) -> bool {
         let usual = (self.usual_ns.0 / self.calls.0.max(1.0), self.usual_ns.1 / self.calls.1.max(1.0));

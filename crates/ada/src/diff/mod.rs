@@ -6,6 +6,7 @@ mod change;
 mod figures;
 mod parting;
 mod significance;
+mod standing;
 mod telling;
 mod text;
 
@@ -22,6 +23,7 @@ use cause::{Sides, mean_all};
 use change::{Change, Kind, changes, mean};
 use figures::{PathFigures, Run};
 use parting::{Parting, partings};
+use standing::Standing;
 use telling::{Cause, tell};
 
 const EXAMPLES: &str = "\
@@ -96,6 +98,7 @@ struct Difference {
     same_threads: usize,
     all_ns: (f64, f64),
     runs: (usize, usize),
+    standings: (Standing, Standing),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
@@ -122,6 +125,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         same_threads,
         all_ns: (mean_all(&a), mean_all(&b)),
         runs: (a.len(), b.len()),
+        standings: (Standing::of(&a), Standing::of(&b)),
         changes,
     };
     // What cannot be read of a run makes a difference too.
@@ -208,6 +212,7 @@ fn to_json(it: &Difference) -> Value {
     json!({
         "runs": { "a": it.runs.0, "b": it.runs.1 },
         "all_ns": side(it.all_ns),
+        "sides": { "a": it.standings.0.to_json(), "b": it.standings.1.to_json() },
         "cause": cause.map(|it| json!({ "function": it.function, "caller": it.caller, "words": it.words })),
         "functions": it.changes.iter().map(function).collect::<Vec<_>>(),
         "paths": it.paths.iter().filter(|it| it.calls.0 != it.calls.1).map(path).collect::<Vec<_>>(),

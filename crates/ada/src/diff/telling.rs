@@ -106,10 +106,12 @@ fn tell_held(sides: &Sides<'_>, doing: &Doing, holder: &Change) -> Option<Cause>
     Some(Cause { function: name.clone(), caller: None, names, words })
 }
 
-/// How much of the whole it is.
+/// How much of the whole it is. One that is clearly larger than the whole, or of the other sign, was made up for elsewhere.
 fn of_all(sides: &Sides<'_>, delta: f64, p: Option<f64>) -> String {
     let p = p.map(|p| format!(" (p = {})", p_text(p))).unwrap_or_default();
-    format!(": {} of {} in all{p}", signed(delta), signed(sides.whole()))
+    let whole = sides.whole();
+    let of = if (0.0..=1.05).contains(&(delta / whole)) { " of" } else { "; together with all else" };
+    format!(": {}{of} {} in all{p}", signed(delta), signed(whole))
 }
 
 /// Where the time is of a function that is called more or less often: in itself, or in what it calls.

@@ -9,6 +9,9 @@ use crate::top::percent;
 
 pub(super) fn print(args: &Args, it: &Difference, out: &mut Out) -> anyhow::Result<()> {
     let terminal = out.terminal();
+    if let Some(words) = it.standings.0.parting(&it.standings.1) {
+        out.line(&terminal.ink(Ink::Bad, &words))?;
+    }
     match &it.cause {
         Some(cause) => {
             let mut words = cause.words.clone();
@@ -26,8 +29,19 @@ pub(super) fn print(args: &Args, it: &Difference, out: &mut Out) -> anyhow::Resu
     let runs = |count: usize| if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
     let time = |ns: f64| nanoseconds(ns.round() as u64);
     out.line("")?;
-    for (side, path, count, ns) in [("A", &args.a, it.runs.0, it.all_ns.0), ("B", &args.b, it.runs.1, it.all_ns.1)] {
-        out.line(&format!("{side}  {}, {}, {} in all threads", path.display(), runs(count), time(ns)))?;
+    let sides = [
+        ("A", &args.a, it.runs.0, it.all_ns.0, &it.standings.0),
+        ("B", &args.b, it.runs.1, it.all_ns.1, &it.standings.1),
+    ];
+    for (side, path, count, ns, standing) in sides {
+        let end = standing.words();
+        out.line(&format!("{side}  {}, {}, {} in all threads{end}", path.display(), runs(count), time(ns)))?;
+    }
+    for (side, _, _, _, standing) in sides {
+        if let Some(doubts) = standing.doubts() {
+            let words = format!("In {side} {doubts}: what differs may not have been recorded, and nothing more.");
+            terminal.wrap(&words, 0).iter().try_for_each(|line| out.line(&terminal.ink(Ink::Doubtful, line)))?;
+        }
     }
     let kinds: Vec<String> =
         tally(&it.changes).iter().map(|(kind, count)| format!("{count} {}", kind.word())).collect();
@@ -55,7 +69,7 @@ pub(super) fn print(args: &Args, it: &Difference, out: &mut Out) -> anyhow::Resu
             if has_p {
                 cells.push(change.p.map(p_text).unwrap_or_default());
             }
-            cells.push(change.kind.word().to_owned());
+            cells.push(change.word().to_owned());
             listing.row(cells);
         }
         listing.shorten(0, terminal.width).print(out)?;
@@ -137,6 +151,7 @@ fn order(it: &Difference, out: &mut Out) -> anyhow::Result<()> {
     out.title("Where the order of calls parts")?;
     if it.partings.is_empty() {
         let threads = match it.same_threads {
+            0 => return out.line("Not compared: no thread of A has a counterpart in B."),
             1 => "1 thread makes".to_owned(),
             more => format!("{} threads make", thousands(more as u64)),
         };

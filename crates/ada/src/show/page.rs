@@ -48,8 +48,21 @@ const FOR_PROGRAMS: [&str; 10] = [
     "depth",
 ];
 /// Moments, and not lengths of time.
-const MOMENTS: [&str; 8] =
-    ["start_ns", "end_ns", "time_ns", "first_event_ns", "last_event_ns", "created_ns", "join_ns", "cancel_ns"];
+const MOMENTS: [&str; 11] = [
+    "start_ns",
+    "end_ns",
+    "time_ns",
+    "first_event_ns",
+    "last_event_ns",
+    "created_ns",
+    "create_ns",
+    "submit_ns",
+    "join_ns",
+    "cancel_ns",
+    "resumed_ns",
+];
+/// The same among a span's attributes: a call was ready for some time, a task at some time.
+const MOMENTS_OF_TASKS: [&str; 1] = ["ready_ns"];
 
 /// A page of what is shown. All of it where that is `wide`.
 pub(super) struct Page {
@@ -73,14 +86,15 @@ impl Page {
                 fields.insert("values".into(), values);
             }
         }
-        self.fields(&shown, 0, out)?;
+        self.fields("", &shown, 0, out)?;
         if !self.is_wide && has_more(&shown) {
             out.line("\nevents, registers and ids: --wide, or --format json")?;
         }
         Ok(())
     }
 
-    fn fields(&self, value: &Value, indent: usize, out: &mut Out) -> anyhow::Result<()> {
+    /// Those of a group, which has a name unless it is the whole page.
+    fn fields(&self, group: &str, value: &Value, indent: usize, out: &mut Out) -> anyhow::Result<()> {
         let Some(fields) = value.as_object() else { return out.line(&format!("{:indent$}{}", "", plain(value))) };
         let is_shown = |name: &str| self.is_wide || indent > 0 || !FOR_PROGRAMS.contains(&name);
         let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
@@ -93,22 +107,23 @@ impl Page {
             match value {
                 Value::Object(_) => {
                     out.line(&format!("{:indent$}{}", "", label(name)))?;
-                    self.fields(value, indent + 2, out)?;
+                    self.fields(name, value, indent + 2, out)?;
                 }
                 Value::Array(items) => {
                     out.line(&format!("{:indent$}{}", "", label(name)))?;
-                    items.iter().try_for_each(|item| self.fields(item, indent + 2, out))?;
+                    items.iter().try_for_each(|item| self.fields(name, item, indent + 2, out))?;
                 }
-                _ => out.line(&format!("{:indent$}{:<width$}  {}", "", label(name), self.text(name, value)))?,
+                _ => out.line(&format!("{:indent$}{:<width$}  {}", "", label(name), self.text(group, name, value)))?,
             }
         }
         Ok(())
     }
 
     /// Times with a unit, moments from the session's start on.
-    fn text(&self, name: &str, value: &Value) -> String {
+    fn text(&self, group: &str, name: &str, value: &Value) -> String {
+        let is_moment = MOMENTS.contains(&name) || group == "attributes" && MOMENTS_OF_TASKS.contains(&name);
         match value.as_u64().filter(|_| name.ends_with("_ns")) {
-            Some(ns) if MOMENTS.contains(&name) => since_start(self.start, TraceNanos(ns)),
+            Some(ns) if is_moment => since_start(self.start, TraceNanos(ns)),
             Some(ns) => nanoseconds(ns),
             None => plain(value),
         }

@@ -117,3 +117,20 @@ fn several_runs_have_a_p_and_values_are_shown_where_recorded() {
     assert_eq!(json["parting"][0]["last"]["values"]["rdi"], "0x0");
     assert!(text_of(&a, &b, &[]).contains("(p "), "a p is in the first line");
 }
+
+/// A side that ended in another way, and one of which not all was recorded, are told before anything else.
+#[test]
+fn how_the_sides_ended_and_what_they_lack_is_told() {
+    let program = Program::new("killed_idle.c").flags(&["-pthread"]);
+    let (killed, exited) = (TracedProgram::trace(&program), TracedProgram::trace_running(&program, &[], &["child"]));
+    let text = text_of(&exited, &killed, &["--wide"]);
+    assert_eq!(text.lines().next(), Some("A ended with exit code 0, B with killed by SIGALRM"), "{text}");
+    let busy = Program::new("busy_threads.c").flags(&["-pthread"]);
+    let whole = TracedProgram::trace(&busy);
+    let governed = TracedProgram::trace_with(&busy, &["--max-overhead", "1%"]);
+    let text = text_of(&whole, &governed, &["--wide"]);
+    let lacks = |side: &str| text.contains(&format!("In {side} ")) && text.contains("not recorded all the time");
+    assert!(lacks("B") && !text.contains("In A "), "{text}");
+    let json = json_of(&whole, &governed);
+    assert!(json["sides"]["b"]["functions_not_always_recorded"].as_u64() > Some(0), "{}", json["sides"]);
+}
