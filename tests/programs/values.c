@@ -57,6 +57,7 @@ KEPT int first(const struct list *list) { OPAQUE(list); return list->value; }
 KEPT int look_away(int unused, int n) { (void)unused; OPAQUE(n); return n + 1; }
 KEPT int apply(int (*function)(int, long), int x) { OPAQUE(x); return function(x, 1); }
 KEPT long long_double(int before, long double x, int after) { OPAQUE(after); return before + (long)x + after; }
+KEPT long double twice(long double x, int by) { OPAQUE(by); return x * by; }
 KEPT void nothing(void) { touched++; }
 
 static FILE *truth;
@@ -149,6 +150,8 @@ int main(int argc, char **argv) {
     expect("apply(add, 41) = %d", apply(add, 41));
     expect("add(41, 1) = 42");
     expect("long_double(1, 3.5, 2) = %ld", long_double(1, 3.5L, 2));
+    expect("twice(-1.25, 2) = %g", (double)twice(-1.25L, 2));
+    expect("twice(4.5, 2) = %g", (double)twice(4.5L, 2));
     nothing();
     expect("nothing()");
 

@@ -3,6 +3,7 @@
 use ada_ring::probe::{BASES, Base, ElementsEnd, Extent, GOES_ON, LONG_TEXT, Read, VECTORS};
 use core::sync::atomic::Ordering;
 
+use crate::arch::newest_float;
 use crate::config::{Item, get};
 use crate::memory::process_block;
 use crate::{swift_types, syscall};
@@ -25,6 +26,12 @@ pub(crate) fn take(read: Read, sources: &Sources, words: &mut [u64]) {
         let vector = sources.vectors.as_ref().and_then(|vectors| vectors.get(number));
         if let (Some(vector), Some(word)) = (vector, words.first_mut()) {
             *word = *vector;
+        }
+        return;
+    }
+    if read.extent() == Extent::Extended {
+        if let (Some(number), [mantissa, exponent]) = (newest_float(), words) {
+            [*mantissa, *exponent] = number;
         }
         return;
     }
@@ -71,7 +78,7 @@ pub(crate) fn take(read: Read, sources: &Sources, words: &mut [u64]) {
             content.iter_mut().zip(others).for_each(|(word, base)| *word = *base);
         }
         Extent::Callers => read_callers(start, words),
-        Extent::Vector(_) | Extent::SwiftType | Extent::LongText => {}
+        Extent::Vector(_) | Extent::Extended | Extent::SwiftType | Extent::LongText => {}
         Extent::Text => {
             let (is_there, found) = read_into(start, content, usize::MAX);
             let end = found.iter().position(|byte| *byte == 0);

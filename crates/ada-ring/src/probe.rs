@@ -82,6 +82,8 @@ pub enum Extent {
     Callers,
     /// The low half of the vector register of this number: see [`Read::vector`].
     Vector(usize),
+    /// The number that x87 has newest: see [`Read::extended`].
+    Extended,
     /// The names of an object's type: see [`Read::swift_type`].
     SwiftType,
     /// More bytes up to the first zero than a record has room for: see [`Read::long_text`].
@@ -134,6 +136,7 @@ const IS_LONG: u64 = 1 << 56;
 /// Two bits that nothing else has together.
 const IS_ELEMENTS: u64 = IS_BYTES | IS_VALUE;
 const IS_ELEMENTS_BEHIND: u64 = IS_BYTES | IS_CALLERS;
+const IS_EXTENDED: u64 = IS_VECTOR | IS_VALUE;
 /// Of elements in memory: the second offset is that of a pointer behind the last.
 const HAS_END: u64 = IS_LONG;
 /// Where the number of the base is that has the length, or the bytes of an element.
@@ -303,6 +306,12 @@ impl Read {
         Self(IS_READ | IS_VECTOR | number as u64 | 1 << 8)
     }
 
+    /// The number of 80 bits on top of x87's stack, where functions give a `long double` back: its mantissa, then its sign and exponent.
+    /// Nothing is read from memory.
+    pub const fn extended() -> Self {
+        Self(IS_READ | IS_EXTENDED | 2 << 8)
+    }
+
     /// The type of a Swift object at `base`, whose metadata is the word at `metadata`. The first of the words is the metadata's
     /// address, the second how many bytes follow, with [`GOES_ON`] where a name had no room. The rest are texts with zeros
     /// behind them: the case of the enum at `value`, empty where it is none or not known; the type's name; and the names of
@@ -337,6 +346,8 @@ impl Read {
             let at = second as i16;
             let end = if self.0 & HAS_END != 0 { ElementsEnd::Pointer(at) } else { ElementsEnd::Count(at) };
             Extent::ElementsBehind(end, length)
+        } else if self.0 & IS_EXTENDED == IS_EXTENDED {
+            Extent::Extended
         } else if self.0 & IS_TEXT != 0 {
             Extent::Text
         } else if self.0 & IS_BYTES != 0 {
@@ -512,6 +523,8 @@ mod tests {
         assert_eq!((error.steps(), error.extent()), ((0x10, Some(0x20)), Extent::SwiftType));
         assert_eq!(Read::swift_type(Base::Argument1, 0, None, 21).steps(), (0, None));
         assert_eq!(Read::long_text(Base::Argument1).extent(), Extent::LongText);
+        assert_eq!((Read::extended().count(), Read::extended().extent()), (2, Extent::Extended));
+        assert_eq!(Read::from_packed(Read::extended().packed()), Some(Read::extended()));
         let vector = Read::vector(7);
         assert_eq!(
             (vector.count(), vector.extent(), Read::from_packed(vector.packed())),

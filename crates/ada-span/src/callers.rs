@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use ada_event::EventSeq;
+use ada_event::{EventSeq, TraceNanos};
 
 use crate::correction::SpanEnds;
 use crate::error::SpanError;
@@ -50,6 +50,32 @@ impl<'a> Callers<'a> {
             None => None,
         };
         Ok(Some((call.ends.function, nearest)))
+    }
+
+    /// The function of the innermost call that had begun before a time, and had not ended.
+    pub fn open_at(&mut self, time: TraceNanos) -> Result<Option<FunctionIndex>, SpanError> {
+        let blocks = self.tables.blocks_of(self.thread);
+        let begun = self.tables.meta().blocks[blocks.clone()].partition_point(|block| block.min_start < time);
+        let Some(block) = begun.checked_sub(1).map(|last| blocks.start + last) else { return Ok(None) };
+        let columns = self.block(block)?;
+        let (mut row, mut end) = (0, columns.rows());
+        while end - row > 1 {
+            let middle = row.midpoint(end);
+            if columns.start(middle) < time {
+                row = middle;
+            } else {
+                end = middle;
+            }
+        }
+        // Whatever was open then is the newest call of all that had begun, or encloses it.
+        let mut newest = Some(self.at(block, row)?);
+        while let Some(call) = newest.filter(|call| call.ends.end < time) {
+            newest = match call.ends.parent {
+                Some(parent) => self.find(parent)?,
+                None => None,
+            };
+        }
+        Ok(newest.map(|call| call.ends.function))
     }
 
     /// The nearest function of the kind, the call's own among them.

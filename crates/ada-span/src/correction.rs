@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 use ada_format::atf::Manifest;
 
+use crate::callers::Callers;
 use crate::error::SpanError;
 use crate::outcome::{Reason, Status};
 use crate::table::{Column, Columns, FunctionIndex, Tables};
@@ -22,6 +23,9 @@ pub struct Correction {
     /// How many of them lie between the two time stamps.
     inside: f64,
     inside_error: f64,
+    /// How many times as long as calibrated hooks take in a program, at least and at most.
+    at_least: f64,
+    at_most: f64,
     /// Waits of each thread: when they ended, and the sum up to then.
     waits: HashMap<ThreadId, Vec<(TraceNanos, u64)>>,
 }
@@ -77,7 +81,10 @@ impl Correction {
         }
         let usable = |value: f64| if value.is_finite() { value.max(0.0) } else { 0.0 };
         let (pair, inside) = (usable(cost.pair), usable(cost.inside));
+        let at_least = usable(cost.at_least);
         Some(Self {
+            at_least,
+            at_most: usable(cost.at_most).max(at_least),
             pair,
             pair_error: usable(cost.pair_error),
             inside: inside.min(pair),
@@ -97,12 +104,35 @@ impl Correction {
         sum_at(until).saturating_sub(sum_at(after))
     }
 
+    /// The same of one thread, for spans in about the order in which they begin.
+    pub fn of_thread(&self, thread: ThreadId) -> ThreadWaits<'_> {
+        ThreadWaits { waits: self.waits.get(&thread).map_or(&[], Vec::as_slice), next: 0 }
+    }
+
+    /// How long each function of the tables waited for room itself, by its index.
+    pub fn waited_in_functions(&self, tables: &Tables) -> Result<Vec<u64>, SpanError> {
+        let mut sums = vec![0_u64; tables.meta().functions.len()];
+        for (thread, entry) in ThreadIndex::all(tables.meta().threads.len()).zip(&tables.meta().threads) {
+            let Some(waits) = self.waits.get(&entry.id) else { continue };
+            let mut callers = Callers::new(tables, thread, &[]);
+            let mut before = 0;
+            for (end, sum) in waits {
+                if let Some(function) = callers.open_at(*end)? {
+                    let own = &mut sums[function.as_usize()];
+                    *own = own.saturating_add(sum - before);
+                }
+                before = *sum;
+            }
+        }
+        Ok(sums)
+    }
+
     /// A sum of durations without what recording took in them.
     pub fn total(&self, ns: u64, costs: &Costs) -> Corrected {
         let (ends, events) = (costs.ends as f64 / 2.0, costs.events as f64 / 2.0);
         let hooks = ends * self.inside + events * self.pair;
         let error = ends * self.inside_error + events * self.pair_error;
-        corrected(ns, hooks + costs.waited_ns as f64, error)
+        self.without(ns, hooks, error, costs.waited_ns as f64)
     }
 
     /// The same for a sum of self times.
@@ -111,7 +141,15 @@ impl Correction {
         let hooks = ends * self.inside + below * (self.pair - self.inside) + entries * self.pair;
         // The two errors of what lies outside a span are of one measurement, and not independent.
         let error = ends * self.inside_error + (below + entries) * self.pair_error;
-        corrected(ns, hooks + costs.waited_ns as f64, error)
+        self.without(ns, hooks, error, costs.waited_ns as f64)
+    }
+
+    /// The middle of all that a time may be without hooks and waits. Waits are known; a time is never less than nothing.
+    fn without(&self, ns: u64, hooks: f64, error: f64, waited: f64) -> Corrected {
+        let left = |hooks: f64| (ns as f64 - waited - hooks).max(0.0);
+        let most = left((hooks - error).max(0.0) * self.at_least);
+        let least = left((hooks + error) * self.at_most);
+        Corrected { ns: ((least + most) / 2.0).round() as u64, error_ns: ((most - least) / 2.0).ceil() as u64 }
     }
 
     /// What recording took in each function of the tables, by its index: in all, where a function that calls itself counts
@@ -122,6 +160,7 @@ impl Correction {
         let mut open_counts = vec![0_u32; functions.len()];
         for (thread, entry) in ThreadIndex::all(tables.meta().threads.len()).zip(&tables.meta().threads) {
             let mut open: Vec<OpenSpan> = Vec::new();
+            let mut waits = self.of_thread(entry.id);
             for block in tables.blocks_of(thread) {
                 tables.read(block, |column| !matches!(column, Column::SelfTime | Column::Context), &mut columns)?;
                 for row in 0..columns.rows() {
@@ -129,7 +168,8 @@ impl Correction {
                     while let Some(last) = open.pop_if(|last| span.parent != Some(last.seq)) {
                         last.end(span.seq, &mut open_counts, &mut functions);
                     }
-                    self.add(&span, entry.id, &mut open, &mut open_counts, &mut functions);
+                    let waited = waits.between(span.start, span.end);
+                    Self::add(&span, waited, &mut open, &mut open_counts, &mut functions);
                 }
             }
             while let Some(last) = open.pop() {
@@ -140,14 +180,12 @@ impl Correction {
     }
 
     fn add(
-        &self,
         span: &SpanEnds,
-        thread: ThreadId,
+        waited: u64,
         open: &mut Vec<OpenSpan>,
         open_counts: &mut [u32],
         functions: &mut [(Costs, SelfCosts)],
     ) {
-        let waited = self.waited(thread, span.start, span.end);
         if let Some(parent) = open.last() {
             functions[parent.function.as_usize()].1.add_below(span, waited);
         }
@@ -166,8 +204,31 @@ impl Correction {
     }
 }
 
-fn corrected(ns: u64, cost: f64, error: f64) -> Corrected {
-    Corrected { ns: (ns as f64 - cost).max(0.0).round() as u64, error_ns: error.ceil() as u64 }
+/// The waits of a thread. Spans that are asked for come one after the other, and few of them have any.
+#[derive(Clone, Debug)]
+pub struct ThreadWaits<'a> {
+    waits: &'a [(TraceNanos, u64)],
+    /// The first that ended after the last span's beginning.
+    next: usize,
+}
+
+impl ThreadWaits<'_> {
+    /// How long the thread waited for room after one time, up to another.
+    #[inline]
+    pub fn between(&mut self, after: TraceNanos, until: TraceNanos) -> u64 {
+        while self.waits.get(self.next).is_some_and(|(end, _)| *end <= after) {
+            self.next += 1;
+        }
+        while self.next > 0 && self.waits[self.next - 1].0 > after {
+            self.next -= 1;
+        }
+        let later = &self.waits[self.next..];
+        if later.first().is_none_or(|(end, _)| *end > until) {
+            return 0;
+        }
+        let sum_before = self.next.checked_sub(1).map_or(0, |before| self.waits[before].1);
+        later[later.partition_point(|(end, _)| *end <= until) - 1].1 - sum_before
+    }
 }
 
 /// The ends of a span in the tables: what its costs follow from.
@@ -231,7 +292,24 @@ impl SpanEnds {
     }
 }
 
+impl Corrected {
+    /// Of two durations together.
+    pub fn plus(self, other: Self) -> Self {
+        Self { ns: self.ns.saturating_add(other.ns), error_ns: self.error_ns.saturating_add(other.error_ns) }
+    }
+}
+
 impl SelfCosts {
+    /// Of the spans of both.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            ends: self.ends + other.ends,
+            ends_below: self.ends_below + other.ends_below,
+            entries: self.entries + other.entries,
+            waited_ns: self.waited_ns.saturating_add(other.waited_ns),
+        }
+    }
+
     /// Adds a span.
     pub fn add(&mut self, span: &SpanEnds, waited_ns: u64) {
         if span.has_length() {
@@ -285,7 +363,15 @@ mod tests {
     use super::*;
 
     fn correction() -> Correction {
-        let cost = HookCost { pair: 40.0, pair_error: 2.0, inside: 10.0, inside_error: 1.0, ..HookCost::default() };
+        let cost = HookCost {
+            pair: 40.0,
+            pair_error: 2.0,
+            inside: 10.0,
+            inside_error: 1.0,
+            at_least: 1.0,
+            at_most: 2.0,
+            ..HookCost::default()
+        };
         let gap = |time: u64, waited_ns: u64| {
             let (thread, time_ns) = (ThreadId(7), TraceNanos(time));
             Gap { thread, time_ns, waited_ns, ..Gap::default() }
@@ -297,8 +383,14 @@ mod tests {
     #[test]
     fn a_span_loses_its_own_hook_those_below_and_the_waits() {
         let costs = Costs { ends: 2, events: 6, waited_ns: 100 };
-        assert_eq!(correction().total(1000, &costs), Corrected { ns: 1000 - 10 - 120 - 100, error_ns: 7 });
-        assert_eq!(correction().total(20, &costs).ns, 0, "never less than nothing");
+        // One pair partly, and three: 130 ± 7, once to twice.
+        let [most, least] = [1000 - 100 - 123, 1000 - 100 - 2 * 137_u64];
+        assert_eq!(
+            correction().total(1000, &costs),
+            Corrected { ns: (most + least).div_ceil(2), error_ns: (most - least).div_ceil(2) }
+        );
+        assert_eq!(correction().total(20, &costs), Corrected::default(), "never less than nothing");
+        assert_eq!(correction().total(300, &costs), Corrected { ns: 39, error_ns: 39 }, "77 at most");
     }
 
     #[test]
@@ -318,6 +410,10 @@ mod tests {
         let waited = [(100, 600), (200, 500), (100, 200), (0, 199), (500, 900)]
             .map(|(a, b)| correction.waited(ThreadId(7), TraceNanos(a), TraceNanos(b)));
         assert_eq!(waited, [150, 100, 50, 0, 0]);
+        let mut of_thread = correction.of_thread(ThreadId(7));
+        let again = [(100, 600), (0, 199), (200, 500), (500, 900), (100, 200)]
+            .map(|(a, b)| of_thread.between(TraceNanos(a), TraceNanos(b)));
+        assert_eq!(again, [150, 0, 100, 0, 50]);
         assert_eq!(correction.waited(ThreadId(8), TraceNanos(0), TraceNanos(1000)), 0);
     }
 

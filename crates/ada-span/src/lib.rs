@@ -50,7 +50,7 @@ mod word_struct;
 pub use analysis::{ANALYSIS_VERSION, analyze};
 pub use anomaly::{Anomaly, AnomalyKind};
 pub use callers::Callers;
-pub use correction::{Corrected, Correction, Costs, SelfCosts, SpanEnds};
+pub use correction::{Corrected, Correction, Costs, SelfCosts, SpanEnds, ThreadWaits};
 pub use detail::{DetailSource, EventDetail};
 pub use error::SpanError;
 pub use function_stats::{EVENT_KINDS, EventCounts, FunctionStats};

@@ -37,7 +37,6 @@ mod session_thread;
 mod show;
 mod snapshot;
 mod spans;
-mod switch_list;
 mod symbols;
 mod tasks;
 mod threads;

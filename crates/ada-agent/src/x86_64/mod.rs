@@ -1,6 +1,7 @@
 //! What is x86-64 in the agent.
 
 mod code_words;
+mod floats;
 mod interpreter;
 #[cfg(ada_freestanding)]
 mod memory_functions;
@@ -13,6 +14,7 @@ mod system_call;
 mod trap;
 
 pub(crate) use code_words::exchange_code;
+pub(crate) use floats::newest_float;
 pub(crate) use interpreter::do_next;
 pub(crate) use probed_registers::{
     bases_at_call, call_context, call_registers, caller_registers, go_arguments, go_words, return_context,

@@ -55,7 +55,10 @@ pub fn advice(finding: &Finding) -> Advice {
         "lock_inversion" => {
             ("Take the locks in the same order everywhere.", "ada query 'SELECT * FROM holds'".to_owned())
         }
-        "hang" => ("Look at who holds what it waits for: the calls before, on this thread and the others.", show()),
+        "hang" if matches!(fact("waits_for"), "a lock" | "another thread's signal" | "a thread to end") => {
+            ("Look at who waits for whom at the end, and at what these threads did before.", "ada waits".to_owned())
+        }
+        "hang" => ("Look at the calls before, on this thread and the others.", show()),
         "long_wait" => match fact("waits_for") {
             "a lock" => ("Hold the lock for less time, or split what it guards.", show()),
             "input or output" => ("Ask for more at once, or do it on another thread.", show()),

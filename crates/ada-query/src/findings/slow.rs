@@ -48,12 +48,14 @@ pub(super) fn find(about: &About<'_>, held_up: bool) -> Result<Vec<Finding>, Que
     let mut outliers: Vec<(FunctionIndex, &FunctionStats)> = functions().filter(|(_, it)| is_outlier(it)).collect();
     // The program's own first: a slow read or malloc shows in whoever called it.
     outliers.sort_by_key(|(index, it)| (!is_own[index.as_usize()], std::cmp::Reverse(it.max_ns), *index));
+    outliers.truncate(MOST_LOOKED_INTO);
     let mut slow_ones = 0;
-    for (index, it) in outliers.into_iter().take(MOST_LOOKED_INTO) {
+    for ((index, it), calls) in outliers.iter().zip(slow_calls(about, &outliers, &is_own)?) {
         if slow_ones == MOST_TOLD {
             break;
         }
-        let Some(slow) = Slow::of(about, index, it, &is_own)?.filter(|slow| slow.is_worth_a_look(life)) else {
+        let index = *index;
+        let Some(slow) = Slow::of(about, index, calls, &is_own)?.filter(|slow| slow.is_worth_a_look(life)) else {
             continue;
         };
         slow_ones += 1;
@@ -104,33 +106,58 @@ struct Slow {
     is_own: bool,
 }
 
+/// From which duration on a call of a function is slow.
+fn slow_from(it: &FunctionStats) -> u64 {
+    it.quantile(0.5).unwrap_or(0).saturating_mul(OUTLIER).max(SHORTEST_OUTLIER)
+}
+
+/// The slow calls of each of these functions, in one pass.
+fn slow_calls(
+    about: &About<'_>,
+    outliers: &[(FunctionIndex, &FunctionStats)],
+    is_own: &[bool],
+) -> Result<Vec<SlowCalls>, QueryError> {
+    let tables = &about.process.tables;
+    let mut flags = vec![false; is_own.len()];
+    let mut places = vec![0; is_own.len()];
+    for (place, (function, _)) in outliers.iter().enumerate() {
+        flags[function.as_usize()] = true;
+        places[function.as_usize()] = place;
+    }
+    let least: Vec<u64> = outliers.iter().map(|(_, it)| slow_from(it)).collect();
+    let mut found: Vec<SlowCalls> = outliers.iter().map(|_| SlowCalls::default()).collect();
+    let Some(&least_of_all) = least.iter().min() else { return Ok(found) };
+    let ready = Ready::All(vec![Ready::Function(flags), Ready::Range(Measure::Duration, least_of_all, u64::MAX)]);
+    let mut matching = Matching::new(tables, ready, 0..tables.meta().blocks.len());
+    let mut columns = Columns::new();
+    while let Some((block, rows)) = matching.next(tables, about.cancel)? {
+        let wanted = |column| matches!(column, Column::Function | Column::Start | Column::Duration | Column::OpenSeq);
+        tables.read(block, wanted, &mut columns)?;
+        let thread = tables.block(block).thread;
+        for row in rows.unwrap_or_else(|| (0..columns.rows() as u16).collect()) {
+            let function = columns.function(row.into()).as_usize();
+            let place = places[function];
+            let elapsed = columns.at(Column::Duration, row.into());
+            if elapsed < least[place] {
+                continue;
+            }
+            let start = columns.start(row.into()).0;
+            let duration = elapsed - set_aside(about, is_own[function], thread, start, elapsed);
+            if duration >= least[place] {
+                found[place].add(SlowCall { duration, thread, seq: columns.seq(row.into()), start, elapsed });
+            }
+        }
+    }
+    Ok(found)
+}
+
 impl Slow {
     fn of(
         about: &About<'_>,
         function: FunctionIndex,
-        it: &FunctionStats,
+        slow: SlowCalls,
         is_own: &[bool],
     ) -> Result<Option<Self>, QueryError> {
-        let tables = &about.process.tables;
-        let least = it.quantile(0.5).unwrap_or(0).saturating_mul(OUTLIER).max(SHORTEST_OUTLIER);
-        let mut flags = vec![false; is_own.len()];
-        flags[function.as_usize()] = true;
-        let ready = Ready::All(vec![Ready::Function(flags), Ready::Range(Measure::Duration, least, u64::MAX)]);
-        let mut matching = Matching::new(tables, ready, 0..tables.meta().blocks.len());
-        let mut columns = Columns::new();
-        let mut slow = SlowCalls::default();
-        while let Some((block, rows)) = matching.next(tables, about.cancel)? {
-            let wanted = |column| matches!(column, Column::Start | Column::Duration | Column::OpenSeq);
-            tables.read(block, wanted, &mut columns)?;
-            let thread = tables.block(block).thread;
-            for row in rows.unwrap_or_else(|| (0..columns.rows() as u16).collect()) {
-                let [start, elapsed] = [Column::Start, Column::Duration].map(|it| columns.at(it, row.into()));
-                let duration = elapsed - set_aside(about, is_own[function.as_usize()], thread, start, elapsed);
-                if duration >= least {
-                    slow.add(SlowCall { duration, thread, seq: columns.seq(row.into()), start, elapsed });
-                }
-            }
-        }
         let (count, total_ns, slowest) = slow.finish();
         // The machine can stop any call for a while; what most slow calls have in common is the program's doing.
         let mut votes: BTreeMap<FunctionIndex, (u64, Example)> = BTreeMap::new();
@@ -253,8 +280,8 @@ fn hottest_inside(
             }
             let caller = open.last().map_or(function, |(_, it)| *it);
             let blamed = if is_own[function] { function } else { caller };
-            let [self_ns, start, elapsed] =
-                [Column::SelfTime, Column::Start, Column::Duration].map(|it| columns.at(it, row));
+            let (self_ns, elapsed) = (columns.at(Column::SelfTime, row), columns.at(Column::Duration, row));
+            let start = columns.start(row).0;
             // What held this call up has been taken off its caller's time, whose own it was not.
             let held_up = held_up(start, elapsed);
             sums[blamed] = sums[blamed].saturating_add(own_time(self_ns, start, elapsed)).saturating_sub(held_up);
@@ -276,14 +303,12 @@ fn hot(about: &About<'_>, is_own: &[bool], held_up: bool) -> Result<Vec<Finding>
         return Ok(Vec::new());
     }
     let tables = &about.process.tables;
-    let costs = match &about.process.correction {
-        Some(correction) if held_up => correction.functions(tables)?,
+    let waited = match &about.process.correction {
+        Some(correction) if held_up => correction.waited_in_functions(tables)?,
         _ => Vec::new(),
     };
-    let own_time = |index: usize, it: &FunctionStats| {
-        let waited = costs.get(index).map_or(0, |(_, own)| u64::try_from(own.waited_ns).unwrap_or(0));
-        it.self_ns.saturating_sub(waited)
-    };
+    let own_time =
+        |index: usize, it: &FunctionStats| it.self_ns.saturating_sub(waited.get(index).copied().unwrap_or(0));
     let times: Vec<u64> = tables.meta().functions.iter().enumerate().map(|(index, it)| own_time(index, it)).collect();
     let all = times.iter().copied().fold(0, u64::saturating_add);
     let mut found = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ada_event::{EventSeq, TraceNanos};
 use ada_span::table::{Column, Columns, FunctionIndex};
-use ada_span::{Histogram, OpenCall, OpenChains, SpanEnds, ThreadIndex};
+use ada_span::{Correction, Histogram, OpenCall, OpenChains, SelfCosts, SpanEnds, ThreadIndex};
 
 use crate::cancel::Cancel;
 use crate::error::QueryError;
@@ -18,14 +18,31 @@ pub struct Outside {
     pub calls: u64,
     /// Time in them and in what they called that is not shown.
     pub ns: u64,
+    /// What recording took of it, where that was asked for.
+    pub costs: SelfCosts,
+}
+
+impl Outside {
+    /// Adds other calls.
+    pub fn add(&mut self, more: Self) {
+        self.calls += more.calls;
+        self.ns = self.ns.saturating_add(more.ns);
+        self.costs = self.costs.plus(more.costs);
+    }
 }
 
 /// By the function that is shown, none where none is above, and the one that it called.
 pub type Charged = BTreeMap<(Option<FunctionIndex>, FunctionIndex), Outside>;
 
-/// Goes through all calls of a process once. `shown` says which functions are, by their index.
-pub fn charged(process: &TraceProcess, shown: &[bool], cancel: &Cancel) -> Result<Charged, QueryError> {
-    Ok(sums(process, shown, false, cancel)?.outside)
+/// Goes through all calls of a process once. `shown` says which functions are, by their index. With a correction, what recording took
+/// is known, too.
+pub fn charged(
+    process: &TraceProcess,
+    shown: &[bool],
+    correction: Option<&Correction>,
+    cancel: &Cancel,
+) -> Result<Charged, QueryError> {
+    Ok(sums(process, shown, false, correction, cancel)?.outside)
 }
 
 /// What the functions that are shown called, and how long their calls took.
@@ -41,20 +58,23 @@ pub struct ShownCalls {
 
 /// The same, and who called what of the functions that are shown.
 pub fn shown_calls(process: &TraceProcess, shown: &[bool], cancel: &Cancel) -> Result<ShownCalls, QueryError> {
-    sums(process, shown, true, cancel)
+    sums(process, shown, true, None, cancel)
 }
 
-fn sums(process: &TraceProcess, shown: &[bool], with_callers: bool, cancel: &Cancel) -> Result<ShownCalls, QueryError> {
+fn sums(
+    process: &TraceProcess,
+    shown: &[bool],
+    with_callers: bool,
+    correction: Option<&Correction>,
+    cancel: &Cancel,
+) -> Result<ShownCalls, QueryError> {
     let threads = process.tables.meta().threads.len();
     let new = || Sums { callers: with_callers.then(HashMap::new), ..Sums::default() };
     let states = scan_pieces(threads, cancel, new, |sums, thread| {
-        sums.add_thread(process, ThreadIndex(thread as u32), shown, cancel)
+        sums.add_thread(process, ThreadIndex(thread as u32), shown, correction, cancel)
     })?;
     let mut all = ShownCalls::default();
-    let add = |all: &mut Charged, key, more: Outside| {
-        let sum = all.entry(key).or_default();
-        *sum = Outside { calls: sum.calls + more.calls, ns: sum.ns.saturating_add(more.ns) };
-    };
+    let add = |all: &mut Charged, key, more: Outside| all.entry(key).or_default().add(more);
     for sums in states {
         sums.known.into_iter().for_each(|(key, slot)| add(&mut all.outside, key, sums.slots[slot]));
         sums.callers.into_iter().flatten().for_each(|(key, sum)| add(&mut all.callers, key, sum));
@@ -97,10 +117,13 @@ impl Sums {
         process: &TraceProcess,
         thread: ThreadIndex,
         shown: &[bool],
+        correction: Option<&Correction>,
         cancel: &Cancel,
     ) -> Result<(), QueryError> {
         let tables = &process.tables;
+        let id = tables.meta().threads[thread.as_usize()].id;
         let mut chains = OpenChains::<Open>::default();
+        let mut waits = correction.map(|it| it.of_thread(id));
         let mut columns = Columns::new();
         for block in tables.blocks_of(thread) {
             cancel.check()?;
@@ -112,6 +135,10 @@ impl Sums {
                 let above = chains.current().last().map(|it| (it.shown, it.slot));
                 let (above_shown, above_slot) = above.unwrap_or_default();
                 let function = ends.function;
+                let waited = waits.as_mut().map(|it| it.between(ends.start, ends.end));
+                if let Some((waited, slot)) = waited.zip(above_slot) {
+                    self.slots[slot].costs.add_below(&ends, waited);
+                }
                 let is_shown = shown.get(function.as_usize()).copied().unwrap_or(false);
                 let (own, slot) = if is_shown {
                     if let Some(callers) = &mut self.callers {
@@ -123,7 +150,11 @@ impl Sums {
                     (Some(function), None)
                 } else {
                     let slot = above_slot.unwrap_or_else(|| self.enter(above_shown, function));
-                    self.slots[slot].ns = self.slots[slot].ns.saturating_add(columns.at(Column::SelfTime, row));
+                    let sum = &mut self.slots[slot];
+                    sum.ns = sum.ns.saturating_add(columns.at(Column::SelfTime, row));
+                    if let Some(waited) = waited {
+                        sum.costs.add(&ends, waited);
+                    }
                     (above_shown, Some(slot))
                 };
                 chains.current().push(Open { ends, shown: own, slot });

@@ -107,6 +107,7 @@ impl Signature {
         }
         match &prototype.result {
             result if result.is_in_vector() => back.push((Subject::Result, Wanted::Vector(0))),
+            Type::Float(_) => back.push((Subject::Result, Wanted::Extended)),
             Type::Aggregate { content, .. } if *content == Content::UNKNOWN => {}
             result @ Type::Aggregate { passing: Passing::Memory, .. } => {
                 // Where the caller said: LLVM does not give this back in functions that nobody else calls.
@@ -158,6 +159,8 @@ enum Wanted {
     WordsBehind(Base, i16, usize),
     /// The vector register of this number.
     Vector(usize),
+    /// What x87 has newest.
+    Extended,
     /// The integer registers of Go.
     Registers,
     /// `errno`, where the function has failed so.
@@ -260,6 +263,7 @@ fn with_room(mut wanted: Vec<(Subject, Wanted)>) -> Vec<(Subject, Read)> {
     let fixed = |wanted: &Wanted| match wanted {
         Wanted::Words(_, _, words) | Wanted::WordsBehind(_, _, words) => *words,
         Wanted::Vector(_) | Wanted::Errno(_) => 1,
+        Wanted::Extended => 2,
         Wanted::Registers => GO_WORDS,
         Wanted::ShortText(_) => SHORT_TEXT_WORDS,
         Wanted::Text(_)
@@ -283,6 +287,7 @@ fn with_room(mut wanted: Vec<(Subject, Wanted)>) -> Vec<(Subject, Read)> {
             Wanted::WordsBehind(base, at, words) => Read::through(base, at, 0, words as u8),
             Wanted::TextBehindAt(base, at) if each > 1 => Read::text_behind_at(base, at, each),
             Wanted::Vector(number) => Read::vector(number),
+            Wanted::Extended => Read::extended(),
             Wanted::Registers => Read::values(Base::GoWord1, GO_WORDS as u8),
             Wanted::Errno(failed) => Read::errno(failed),
             Wanted::ShortText(base) => Read::text(base, SHORT_TEXT_WORDS as u8),

@@ -4,6 +4,7 @@ use ada_ring::probe::UNREADABLE as UNREADABLE_WORD;
 
 use super::read_words::{in_memory, in_registers, in_vector, pointed_at, read_value, wide, words_behind, words_of};
 use super::{Captured, Holder, Outcome, Signature, Subject};
+use crate::extended_float::extended;
 use crate::name_set::NameSet;
 use crate::place::go;
 use crate::value::NOT_RECORDED;
@@ -30,8 +31,12 @@ impl Signature {
                 let read = words_of(&self.back, Subject::Result, captured.words);
                 Some(in_vector(ty, captured.vectors.first(), read))
             }
-            // x87's are in a register that is not kept.
-            (Type::Float(_), _) => Some(Value::Unknown(NOT_RECORDED)),
+            (Type::Float(_), _) => Some(match words_of(&self.back, Subject::Result, captured.words) {
+                Some(&[mantissa, exponent]) if exponent != UNREADABLE_WORD => {
+                    Value::Float(extended(mantissa, exponent))
+                }
+                _ => Value::Unknown(NOT_RECORDED),
+            }),
             (Type::Integer { is_signed, bytes: 16, .. }, _) => match captured.registers {
                 &[low, high, ..] => Some(wide(*is_signed, low, high)),
                 _ => Some(Value::Unknown(NOT_RECORDED)),

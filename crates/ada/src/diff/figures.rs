@@ -140,7 +140,7 @@ impl Run {
                 share_unknown(&mut callers_here);
             }
             for ((from, to), sum) in callers_here {
-                add(callers.entry((from.map(name).unwrap_or_default(), name(to))).or_default(), sum);
+                callers.entry((from.map(name).unwrap_or_default(), name(to))).or_default().add(sum);
             }
         }
         for it in functions.values_mut() {
@@ -197,10 +197,6 @@ fn share_unknown(callers: &mut BTreeMap<(Option<FunctionIndex>, FunctionIndex), 
             sum.calls += (calls as f64 * sum.calls as f64 / all as f64).round() as u64;
         }
     }
-}
-
-fn add(sum: &mut Outside, more: Outside) {
-    *sum = Outside { calls: sum.calls + more.calls, ns: sum.ns.saturating_add(more.ns) };
 }
 
 /// The tree's lines as folded stacks.

@@ -159,7 +159,7 @@ fn functions(args: &Args, opened: &OpenedSession, out: &mut Out, uses: &mut Uses
         );
         out.terminal().wrap(&words, 0).iter().try_for_each(|line| out.line(line))?;
     }
-    let outside: u64 = uses.outside.iter().map(top::OutsideModule::ns).sum();
+    let outside: u64 = uses.outside.iter().map(top::OutsideModule::charged_ns).sum();
     let share = outside as f64 / uses.all_ns.max(1) as f64;
     if is_own && share >= WORTH_A_WORD {
         let modules: Vec<&str> = uses.outside.iter().take(3).map(|it| it.module.as_str()).collect();

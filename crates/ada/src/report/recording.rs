@@ -154,14 +154,13 @@ fn switched(opened: &OpenedSession) -> Option<Item> {
 
 /// What hooks took, and how long threads waited to record.
 fn hooks(opened: &OpenedSession) -> Vec<Item> {
-    let (mut least, mut measured, mut most, mut waited) = (0.0, 0.0, 0.0, 0_u64);
+    let (mut least, mut most, mut waited) = (0.0, 0.0, 0_u64);
     for process in opened.processes() {
         let Some(manifest) = &opened.recorded(process).manifest else { continue };
         let events: u64 = process.tables.meta().threads.iter().map(|thread| thread.facts.events).sum();
         if let Some(cost) = &manifest.hook_cost_ns {
             let pairs = events as f64 / 2.0;
             least += pairs * (cost.pair - cost.pair_error) * cost.at_least;
-            measured += pairs * cost.pair;
             most += pairs * (cost.pair + cost.pair_error) * cost.at_most;
         }
         waited = waited.saturating_add(waited_to_be_recorded(manifest));
@@ -170,10 +169,9 @@ fn hooks(opened: &OpenedSession) -> Vec<Item> {
     if most > 0.0 {
         let (least, most) = (least as u64, most as u64);
         let words = format!(
-            "took {} to {} of the threads' time; --corrected takes {} out of durations",
+            "took {} to {} of the threads' time; --corrected takes the middle of that out of durations",
             nanoseconds(least),
-            nanoseconds(most),
-            nanoseconds(measured as u64)
+            nanoseconds(most)
         );
         items.push(Item::fact("hooks", words, json!({ "least_ns": least, "most_ns": most })));
     }

@@ -230,7 +230,11 @@ pub(crate) fn outside_json(it: &OutsideModule) -> Value {
     let functions = it.functions.iter();
     let functions =
         functions.map(|(name, sum)| json!({ "name": name, "calls": sum.calls, "ns": sum.ns })).collect::<Vec<_>>();
-    json!({ "module": it.module, "ns": it.ns(), "calls": it.calls(), "functions": functions })
+    let mut record = json!({ "module": it.module, "ns": it.ns(), "calls": it.calls(), "functions": functions });
+    if let Some(corrected) = it.corrected() {
+        put_corrected(&mut record, "corrected", Some(corrected));
+    }
+    record
 }
 
 /// The reference of a function's longest call.

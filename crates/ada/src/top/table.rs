@@ -62,7 +62,7 @@ pub(crate) fn print(
             "running" | "ready" | "blocked" => {
                 it.states.zip(sort.state()).map(|(states, state)| nanoseconds(states.of(state))).unwrap_or_default()
             }
-            "corrected self" => corrected_text(it.corrected.map(|it| it.own)),
+            "corrected self" => corrected_text(it.corrected_self()),
             "corrected total" => corrected_text(it.corrected.map(|it| it.total)),
             "module" => names.module(stats.function),
             "reference" => opened.processes()[it.process].refer(Target::Function(stats.function)),
@@ -144,11 +144,12 @@ impl Line<'_> {
 }
 
 fn outside_rows<'a>(outside: &'a [OutsideModule], all: f64, titles: &[&str]) -> Vec<(Line<'a>, Vec<String>)> {
-    let worth = outside.iter().filter(|it| it.ns() as f64 / all >= WORTH_A_LINE);
+    let worth = outside.iter().filter(|it| it.charged_ns() as f64 / all >= WORTH_A_LINE);
     let row = |it: &'a OutsideModule| {
         let cell = |title: &&str| match *title {
-            "" => percent(it.ns() as f64 / all),
+            "" => percent(it.charged_ns() as f64 / all),
             "self" => nanoseconds(it.ns()),
+            "corrected self" => corrected_text(it.corrected()),
             "calls" => thousands(it.calls()),
             _ => String::new(),
         };
@@ -187,13 +188,14 @@ pub(crate) fn percent(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::uses::OutsideCalls;
     use super::*;
-    use ada_query::lens::Outside;
 
     #[test]
     fn names_outside_fill_the_room() {
         let functions = ["read", "memcpy", "pthread_mutex_lock", "a", "b", "c"];
-        let functions = functions.map(|it| (it.to_owned(), Outside { calls: 1, ns: 1 })).to_vec();
+        let functions =
+            functions.map(|it| (it.to_owned(), OutsideCalls { calls: 1, ns: 1, ..OutsideCalls::default() })).to_vec();
         let outside = OutsideModule { module: "libc".into(), functions };
         assert_eq!(outside_name(&outside, 99), "  … in libc (read, memcpy, pthread_mutex_lock, a, …)");
         assert_eq!(outside_name(&outside, 30), "  … in libc (read, memcpy, …)");

@@ -37,7 +37,16 @@ pub(crate) struct OutsideModule {
     /// Its file name, up to `.so`.
     pub(crate) module: String,
     /// Those that were called, the ones with the most time first.
-    pub(crate) functions: Vec<(String, Outside)>,
+    pub(crate) functions: Vec<(String, OutsideCalls)>,
+}
+
+/// Calls of one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OutsideCalls {
+    pub(crate) calls: u64,
+    pub(crate) ns: u64,
+    /// The same without what recording took, if that was asked for and is known.
+    pub(super) corrected: Option<Corrected>,
 }
 
 /// The times of a function without what recording took.
@@ -52,7 +61,7 @@ pub(crate) struct Uses<'a> {
     pub(crate) functions: Vec<Use<'a>>,
     /// Time with no function above that is shown: the loader, threads of libraries.
     pub(crate) outside: Vec<OutsideModule>,
-    /// The time of all threads.
+    /// The time of all threads: without what recording took, if that was asked for.
     pub(crate) all_ns: u64,
     /// By process: time that was not spent waiting.
     pub(crate) busy_ns: Vec<u64>,
@@ -66,6 +75,24 @@ impl OutsideModule {
     pub(crate) fn calls(&self) -> u64 {
         self.functions.iter().map(|(_, it)| it.calls).sum()
     }
+
+    /// Their time without what recording took, if that is known of all of them.
+    pub(super) fn corrected(&self) -> Option<Corrected> {
+        self.functions.iter().map(|(_, it)| it.corrected).try_fold(Corrected::default(), |sum, it| Some(sum.plus(it?)))
+    }
+
+    /// What its share is of.
+    pub(crate) fn charged_ns(&self) -> u64 {
+        self.corrected().map_or_else(|| self.ns(), |it| it.ns)
+    }
+}
+
+impl OutsideCalls {
+    fn add(&mut self, more: Self) {
+        self.calls += more.calls;
+        self.ns = self.ns.saturating_add(more.ns);
+        self.corrected = self.corrected.zip(more.corrected).map(|(one, two)| one.plus(two));
+    }
 }
 
 impl<'a> Use<'a> {
@@ -76,8 +103,13 @@ impl<'a> Use<'a> {
 
     /// Time in the function, and in what it called that is not shown.
     pub(crate) fn self_ns(&self) -> u64 {
-        let own = self.corrected.map_or(self.stats.self_ns, |corrected| corrected.own.ns);
-        own.saturating_add(self.outside_ns())
+        self.corrected_self().map_or_else(|| self.stats.self_ns.saturating_add(self.outside_ns()), |it| it.ns)
+    }
+
+    /// The same without what recording took, if that was asked for and is known.
+    pub(super) fn corrected_self(&self) -> Option<Corrected> {
+        let own = self.corrected?.own;
+        self.outside.iter().try_fold(own, |sum, it| Some(sum.plus(it.corrected()?)))
     }
 
     pub(crate) fn outside_ns(&self) -> u64 {
@@ -95,11 +127,9 @@ impl<'a> Use<'a> {
         stats.merge(other.stats.into_owned());
         merge_outside(&mut self.outside, other.outside);
         self.states = self.states.zip(other.states).map(|(one, two)| one.plus(two));
-        let sum =
-            |one: Corrected, two: Corrected| Corrected { ns: one.ns + two.ns, error_ns: one.error_ns + two.error_ns };
         self.corrected = match (self.corrected, other.corrected) {
             (Some(one), Some(two)) => {
-                Some(CorrectedTimes { own: sum(one.own, two.own), total: sum(one.total, two.total) })
+                Some(CorrectedTimes { own: one.own.plus(two.own), total: one.total.plus(two.total) })
             }
             _ => None,
         };
@@ -132,6 +162,12 @@ pub(crate) fn seen<'a>(
     if is_corrected {
         correct(opened, &mut uses)?;
     }
+    let mut corrected_ns = vec![0_u64; opened.processes().len()];
+    for it in &uses {
+        if let Some(corrected) = it.corrected {
+            corrected_ns[it.process] = corrected_ns[it.process].saturating_add(corrected.own.ns);
+        }
+    }
     uses.retain(|it| {
         let index = opened.processes()[it.process].tables.meta().function_index(it.stats.function);
         index.is_some_and(|index| shown[it.process][index.as_usize()])
@@ -144,14 +180,17 @@ pub(crate) fn seen<'a>(
         let whole = functions.iter().fold(0_u64, |sum, it| sum.saturating_add(it.self_ns));
         let mut waited = 0_u64;
         if args.wants(process.pid) {
-            all_ns = all_ns.saturating_add(whole);
+            let correction = process.correction.as_ref().filter(|_| is_corrected);
+            all_ns = all_ns.saturating_add(correction.map_or(whole, |_| corrected_ns[number]));
             let mut of_function: HashMap<Option<FunctionIndex>, Vec<OutsideModule>> = HashMap::new();
             if shown[number].iter().any(|it| !it) {
-                for ((from, to), sum) in charged(process, &shown[number], &Cancel::default())? {
+                for ((from, to), sum) in charged(process, &shown[number], correction, &Cancel::default())? {
                     if is_wait(process.names.raw(process.function(to)).unwrap_or_default()) {
                         waited = waited.saturating_add(sum.ns);
                     }
-                    merge_outside(of_function.entry(from).or_default(), outside_modules([(process, to, sum)]));
+                    let corrected = correction.map(|it| it.of_self(sum.ns, &sum.costs));
+                    let module = outside_module(process, to, sum, corrected);
+                    merge_outside(of_function.entry(from).or_default(), vec![module]);
                 }
             }
             merge_outside(&mut outside, of_function.remove(&None).unwrap_or_default());
@@ -215,11 +254,21 @@ pub(crate) fn outside_modules<'a>(
 ) -> Vec<OutsideModule> {
     let mut all = Vec::new();
     for (process, index, sum) in calls {
-        let function = process.function(index);
-        let module = short_module(&process.names.module(function)).to_owned();
-        merge_outside(&mut all, vec![OutsideModule { module, functions: vec![(process.names.name(function), sum)] }]);
+        merge_outside(&mut all, vec![outside_module(process, index, sum, None)]);
     }
     all
+}
+
+fn outside_module(
+    process: &TraceProcess,
+    index: FunctionIndex,
+    sum: Outside,
+    corrected: Option<Corrected>,
+) -> OutsideModule {
+    let function = process.function(index);
+    let module = short_module(&process.names.module(function)).to_owned();
+    let calls = OutsideCalls { calls: sum.calls, ns: sum.ns, corrected };
+    OutsideModule { module, functions: vec![(process.names.name(function), calls)] }
 }
 
 fn merge_outside(all: &mut Vec<OutsideModule>, more: Vec<OutsideModule>) {
@@ -228,9 +277,7 @@ fn merge_outside(all: &mut Vec<OutsideModule>, more: Vec<OutsideModule>) {
             Some(known) => {
                 for (name, sum) in new.functions {
                     match known.functions.iter_mut().find(|(it, _)| *it == name) {
-                        Some((_, it)) => {
-                            *it = Outside { calls: it.calls + sum.calls, ns: it.ns.saturating_add(sum.ns) }
-                        }
+                        Some((_, it)) => it.add(sum),
                         None => known.functions.push((name, sum)),
                     }
                 }
@@ -295,7 +342,7 @@ mod tests {
     fn calls_outside_are_together_by_module() {
         let one = |module: &str, name: &str, ns: u64| OutsideModule {
             module: module.into(),
-            functions: vec![(name.into(), Outside { calls: 1, ns })],
+            functions: vec![(name.into(), OutsideCalls { calls: 1, ns, corrected: None })],
         };
         let mut all = Vec::new();
         merge_outside(&mut all, vec![one("libm", "sin", 5), one("libc", "read", 1), one("libc", "memcpy", 7)]);

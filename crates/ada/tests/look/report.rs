@@ -120,8 +120,8 @@ fn a_program_that_is_killed_while_it_waits_has_lived_until_then() {
             assert!(WAITED.contains(&span["duration_ns"].as_u64().unwrap()), "{arguments:?}: {span:#}");
         }
         let report = traced.json("report", &[]);
-        let duration = report["facts"].as_array().unwrap().iter().find(|it| it["name"] == "duration").unwrap();
-        assert!(WAITED.contains(&duration["json"]["duration_ns"].as_u64().unwrap()), "{duration:#}");
+        let duration = &report["run"]["duration"]["duration_ns"];
+        assert!(WAITED.contains(&duration.as_u64().unwrap()), "{report:#}");
         // It was about to be joined.
         let findings = report["findings"].as_array().unwrap();
         assert!(findings.iter().all(|it| it["kind"] != "never_joined"), "{findings:#?}");

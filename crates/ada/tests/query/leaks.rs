@@ -44,12 +44,12 @@ fn commands_that_exit_without_freeing_do_not_leak() {
     }
 }
 
-/// `main` is called once, and nobody needs sixty descriptors.
+/// `main` is called once, and nobody needs sixty descriptors. Of the last one, no later call proves that it was still open.
 #[test]
 fn a_loop_that_opens_what_nobody_closes() {
     let all = leaks(&TracedProgram::trace(&Program::new("kept_open.c")));
     let [leak] = &all[..] else { panic!("{all:#?}") };
-    assert_eq!((&leak["function"], &leak["facts"]["kept"]), (&"main".into(), &60.into()), "{leak:#}");
+    assert_eq!((&leak["function"], &leak["facts"]["kept"]), (&"main".into(), &59.into()), "{leak:#}");
 }
 
 #[test]

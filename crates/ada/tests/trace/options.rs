@@ -137,3 +137,31 @@ fn hooks_lists_the_verdicts() {
     assert!(line.contains("skipped (excluded)"), "{line}");
     assert!(!text(&skipped.stdout).contains(" chain"));
 }
+
+#[test]
+fn hooks_are_listed_for_programs_too() {
+    let tracing = recursion().option(&["--exclude", "fib"]);
+    assert_eq!(run::bounded(tracing.command(), b"").status.code(), Some(0));
+    let session = tracing.session();
+    let ask = |options: &[&str]| {
+        let output = run::ada(["hooks", session.to_str().unwrap()].iter().chain(options));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    };
+    let json = |options: &[&str]| -> serde_json::Value { serde_json::from_str(&ask(options)).unwrap() };
+    let totals = json(&["--format", "json"]);
+    let program = totals["modules"].as_array().unwrap().iter().find(|it| it["reasons"]["excluded"] == 1).unwrap();
+    let skipped = json(&["--module", "recursion", "--skipped", "--format", "json"]);
+    let skipped = skipped["functions"].as_array().unwrap();
+    assert_eq!(
+        program["skipped"].as_u64(),
+        Some(skipped.iter().filter(|it| it["verdict"] == "skipped").count() as u64)
+    );
+    let fib = skipped.iter().find(|it| it["name"] == "fib").expect("fib is listed");
+    assert_eq!((&fib["reason"], &fib["module"]), (&"excluded".into(), &"recursion".into()));
+    let csv = ask(&["--module", "recursion", "--skipped", "--format", "csv"]);
+    assert_eq!(csv.lines().count(), skipped.len() + 1);
+    assert_eq!(json(&["--switched", "--format", "json"])["switches"], serde_json::json!([]));
+    let unknown = run::ada(["hooks", session.to_str().unwrap(), "--module", "no_such_module"]);
+    assert_eq!((unknown.status.code(), text(&unknown.stderr).lines().count()), (Some(3), 1));
+}
