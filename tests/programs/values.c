@@ -151,7 +151,7 @@ int main(int argc, char **argv) {
     expect("add(41, 1) = 42");
     expect("long_double(1, 3.5, 2) = %ld", long_double(1, 3.5L, 2));
     expect("twice(-1.25, 2) = %g", (double)twice(-1.25L, 2));
-    expect("twice(4.5, 2) = %g", (double)twice(4.5L, 2));
+    expect("twice(4.5, 3) = %g", (double)twice(4.5L, 3));
     nothing();
     expect("nothing()");
 
