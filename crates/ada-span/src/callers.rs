@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use ada_event::{EventSeq, TraceNanos};
 
-use crate::correction::SpanEnds;
+use crate::costs::SpanEnds;
 use crate::error::SpanError;
 use crate::table::{Column, Columns, FunctionIndex, Tables};
 use crate::thread_index::ThreadIndex;
