@@ -17,16 +17,18 @@ use crate::plan::probes;
 use crate::switches::SwitchMode;
 use crate::tracked::{HookedPrograms, Programs};
 
-/// How often to look.
+/// How often to look, and the processor time that it takes to say something about rates.
 const EVERY: Duration = Duration::from_millis(25);
-/// Less processor time than this says nothing about rates.
 const LEAST: Duration = Duration::from_millis(10);
-/// Functions come back after so many looks in a row that found room: about a second.
-const PATIENCE: u32 = 40;
-/// A scheduler is no longer followed after so many looks in a row that found it too dear.
-const PATIENCE_WITH_SCHEDULER: u32 = 20;
-/// Processor time after which the program should be within its budget.
+/// The same until the program should be within its budget: what is hot is recorded until somebody looks.
+const EVERY_AT_FIRST: Duration = Duration::from_millis(5);
+const LEAST_AT_FIRST: Duration = Duration::from_millis(2);
+/// Processor time after which it should.
 const SETTLED: Duration = Duration::from_secs(1);
+/// Functions come back after so much processor time in which each look found room.
+const PATIENCE: Duration = Duration::from_millis(800);
+/// A scheduler is no longer followed after so much processor time in which each look found it too dear.
+const PATIENCE_WITH_SCHEDULER: Duration = Duration::from_millis(400);
 /// From how many times the budget on it is not kept. Costs are estimated with something to spare, see below, and the
 /// calls of one moment are not those of the next.
 const CLEARLY_OVER: f64 = 1.5;
@@ -65,10 +67,10 @@ pub(crate) struct Governor<'a> {
     without_values: HashSet<FunctionId>,
     /// What is too hot to be counted; none where counts are to stay exact.
     unhooking: Option<Unhooking>,
-    looks_with_room: u32,
+    time_with_room: Duration,
     /// A runtime's scheduler was seen at work.
     has_scheduler: bool,
-    looks_with_dear_scheduler: u32,
+    time_with_dear_scheduler: Duration,
     /// The functions of a scheduler that is no longer followed.
     let_go: HashSet<FunctionId>,
     /// Time in hooks and of the program itself, since it has settled.
@@ -118,9 +120,9 @@ impl<'a> Governor<'a> {
             seen_counts: HashMap::new(),
             own: HashSet::new(),
             without_values: HashSet::new(),
-            looks_with_room: 0,
+            time_with_room: Duration::ZERO,
             has_scheduler: false,
-            looks_with_dear_scheduler: 0,
+            time_with_dear_scheduler: Duration::ZERO,
             let_go: HashSet::new(),
             settled: (0.0, 0.0),
             settled_exec_time: Duration::ZERO,
@@ -132,7 +134,12 @@ impl<'a> Governor<'a> {
     pub(crate) fn run(mut self) -> Governed {
         while self.programs.phase.is_hooking() {
             self.look();
-            std::thread::sleep(EVERY);
+            std::thread::sleep(if self.is_settled() { EVERY } else { EVERY_AT_FIRST });
+        }
+        // Whether hooks are gone decides what can be said of the calls.
+        while self.unhooking.as_ref().is_some_and(Unhooking::is_under_way) {
+            std::thread::sleep(EVERY_AT_FIRST);
+            self.note_unhooked();
         }
         let (hooks, bare) = self.settled;
         let hooks = hooks + (self.exec_time() - self.settled_exec_time).as_nanos() as f64;
@@ -142,11 +149,32 @@ impl<'a> Governor<'a> {
         Governed { settled_overhead, over_budget: self.over_budget, stops, longest_stop }
     }
 
+    fn is_settled(&self) -> bool {
+        self.seen_cpu > SETTLED
+    }
+
+    /// Takes note of what has lost its hooks.
+    fn note_unhooked(&mut self) {
+        let Some(unhooking) = &mut self.unhooking else { return };
+        let switches = &self.programs.switches;
+        let mut gone = unhooking.obeyed(self.programs);
+        if self.has_scheduler {
+            gone.extend(unhooking.remove_rest(self.programs, self.seen.processes()));
+        }
+        if gone.is_empty() {
+            return;
+        }
+        switches.switch(&gone, SwitchMode::Unhooked, WHY);
+        switches.note_unhooked(&gone);
+        self.own.retain(|function| !gone.contains(function));
+    }
+
     fn look(&mut self) {
+        self.note_unhooked();
         let tally = self.tally.lock().expect("nobody panics with the lock").clone();
         let cpu = self.cpu.look(tally.processes());
         let used = cpu.saturating_sub(self.seen_cpu);
-        if used < LEAST {
+        if used < if self.is_settled() { LEAST } else { LEAST_AT_FIRST } {
             return;
         }
         let counts = self.programs.switches.counts();
@@ -160,7 +188,7 @@ impl<'a> Governor<'a> {
         self.has_scheduler |= window.has_scheduler;
         let window = Window { has_scheduler: self.has_scheduler, ..window };
         (self.seen, self.seen_cpu, self.seen_counts) = (tally, cpu, counts);
-        if self.seen_cpu <= SETTLED {
+        if !self.is_settled() {
             self.settled_exec_time = self.exec_time();
         } else {
             self.settled.0 += window.hook_ns(self.costs);
@@ -182,31 +210,21 @@ impl<'a> Governor<'a> {
             switches.switch(&switched.without_counter, SwitchMode::Off, WHY);
             self.own.extend(&decision.count);
         }
-        if let Some(unhooking) = &mut self.unhooking {
-            let (programs, processes) = (self.programs, self.seen.processes());
-            let mut gone = Vec::new();
-            if !decision.unhook.is_empty() {
-                gone = unhooking.remove(programs, processes, &decision.unhook, self.has_scheduler);
-            }
-            if self.has_scheduler {
-                gone.extend(unhooking.remove_rest(programs, processes));
-            }
-            switches.switch(&gone, SwitchMode::Unhooked, WHY);
-            switches.note_unhooked(&gone);
-            self.own.retain(|function| !gone.contains(function));
+        if let Some(unhooking) = self.unhooking.as_mut().filter(|_| !decision.unhook.is_empty()) {
+            unhooking.order(self.programs, self.seen.processes(), &decision.unhook, self.has_scheduler);
         }
         if self.unhooking.is_some() && decision.scheduler_is_too_dear {
-            self.looks_with_dear_scheduler += 1;
-            if self.looks_with_dear_scheduler >= PATIENCE_WITH_SCHEDULER && self.let_go.is_empty() {
+            self.time_with_dear_scheduler += used;
+            if self.time_with_dear_scheduler >= PATIENCE_WITH_SCHEDULER && self.let_go.is_empty() {
                 self.stop_following();
             }
         } else {
-            self.looks_with_dear_scheduler = 0;
+            self.time_with_dear_scheduler = Duration::ZERO;
         }
         let switches = &self.programs.switches;
-        self.looks_with_room = if decision.record.is_empty() { 0 } else { self.looks_with_room + 1 };
-        if self.looks_with_room >= PATIENCE {
-            self.looks_with_room = 0;
+        self.time_with_room = if decision.record.is_empty() { Duration::ZERO } else { self.time_with_room + used };
+        if self.time_with_room >= PATIENCE {
+            self.time_with_room = Duration::ZERO;
             // Values were the first to go, and do not come back with the calls.
             let (without, full): (Vec<FunctionId>, Vec<FunctionId>) =
                 decision.record.iter().partition(|function| self.without_values.contains(*function));

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ada_event::{FunctionId, ProcessId, RuntimeAddr};
-use ada_process::procfs::ProcessDir;
+use ada_process::procfs::{ProcessDir, ProcessMemory};
 use ada_ring::Pool;
 use ada_ring::code_edits::LINE;
 
@@ -24,7 +24,6 @@ const GOOD_FOR: Duration = Duration::from_millis(200);
 /// How long to wait for threads to come by themselves. Then they are made to, and what becomes of an order is known when it is no
 /// longer good, and this has passed once more.
 const PATIENCE: Duration = Duration::from_millis(5);
-const STEP: Duration = Duration::from_micros(200);
 
 /// Functions that have lost their hooks, or cannot.
 #[derive(Default)]
@@ -32,7 +31,17 @@ pub(super) struct Unhooking {
     functions: HashSet<FunctionId>,
     /// Those whose hooks cannot be removed: they are still counted.
     kept: HashSet<FunctionId>,
+    given: Option<Given>,
     pub(super) stops: Stops,
+}
+
+/// Orders of which it is not known yet whether they were obeyed.
+struct Given {
+    /// Whose starts they are about, with their numbers.
+    functions: Vec<(FunctionId, usize)>,
+    at: Instant,
+    /// What is recorded meanwhile, so that threads look for orders.
+    recorded: Option<FunctionId>,
 }
 
 /// A word of code, and how to change it.
@@ -52,51 +61,70 @@ impl Unhooking {
         self.functions.contains(&function)
     }
 
-    /// Removes hooks, the hottest function's first. Gives the functions that have lost theirs in some process. An exit costs next to
+    /// Orders that hooks be removed, the hottest function's first; not while earlier orders may still be obeyed. An exit costs next to
     /// nothing where no call is recorded, and the return of one that still runs is seen by it: only where a scheduler goes from stack
     /// to stack, so that exits lead to the agent, are as many removed as can be.
-    pub(super) fn remove(
+    pub(super) fn order(
         &mut self,
         programs: &Programs,
         processes: &BTreeSet<ProcessId>,
         functions: &[FunctionId],
         has_scheduler: bool,
-    ) -> Vec<FunctionId> {
-        let wanted: Vec<FunctionId> = functions.iter().copied().filter(|known| !self.kept.contains(known)).collect();
+    ) {
+        if self.given.is_some() {
+            return;
+        }
+        let is_wanted = |function: &FunctionId| !self.kept.contains(function) && !self.functions.contains(function);
+        let wanted: Vec<FunctionId> = functions.iter().copied().filter(is_wanted).collect();
         let changes = changes(programs, processes, &wanted, has_scheduler);
-        self.kept.extend(wanted.iter().filter(|wanted| changes.iter().all(|change| change.function != **wanted)));
+        let changed: HashSet<FunctionId> = changes.iter().map(|change| change.function).collect();
+        self.kept.extend(wanted.iter().filter(|wanted| !changed.contains(wanted)));
         let rings = programs.switches.rings();
         let pool = rings.first();
         let edits = &pool.orders().code_edits;
-        let ordered = Instant::now();
+        let at = Instant::now();
         let until = programs.switches.ticks_in(GOOD_FOR);
-        let given: Vec<(FunctionId, usize)> = changes
+        let functions: Vec<(FunctionId, usize)> = changes
             .iter()
             .filter_map(|change| {
                 let number = edits.add(change.program.0, change.address.0, change.old, change.new, until)?;
                 change.is_start.then_some((change.function, number))
             })
             .collect();
+        self.given = (!functions.is_empty()).then_some(Given { functions, at, recorded: None });
+    }
+
+    /// The functions that have lost their hooks in some process by the orders that were given, once it is known of all of them.
+    pub(super) fn obeyed(&mut self, programs: &Programs) -> Vec<FunctionId> {
+        let Some(given) = &mut self.given else { return Vec::new() };
+        let rings = programs.switches.rings();
         let is_done = |number: usize| {
             let made = |pool: Pool| Some(pool.control().edits_made.done.get(number)?.load(Ordering::Relaxed));
             rings.pools().any(|pool| made(pool).is_some_and(|times| times > 0))
         };
-        let wait = |longest: Duration| {
-            while ordered.elapsed() < longest && !given.iter().all(|(_, number)| is_done(*number)) {
-                std::thread::sleep(STEP);
+        if let Some((function, _)) = given.functions.iter().find(|(_, number)| !is_done(*number)) {
+            let age = given.at.elapsed();
+            if age >= PATIENCE && given.recorded.is_none() {
+                // Threads look for orders when they have filled a chunk, and a thread that only counts fills none.
+                programs.switches.record_for_now(*function, true);
+                given.recorded = Some(*function);
             }
-        };
-        wait(PATIENCE);
-        if let Some((function, _)) = given.iter().find(|(_, number)| !is_done(*number)) {
-            // Threads look for orders when they have filled a chunk, and a thread that only counts fills none.
-            programs.switches.record_for_now(*function, true);
-            wait(GOOD_FOR + PATIENCE);
-            programs.switches.record_for_now(*function, false);
+            if age < GOOD_FOR + PATIENCE {
+                return Vec::new();
+            }
         }
-        let gone: Vec<FunctionId> =
-            given.iter().filter(|(_, number)| is_done(*number)).map(|(known, _)| *known).collect();
+        if let Some(function) = given.recorded {
+            programs.switches.record_for_now(function, false);
+        }
+        let gone = given.functions.iter().filter(|(_, number)| is_done(*number)).map(|(known, _)| *known).collect();
+        self.given = None;
         self.functions.extend(&gone);
         gone
+    }
+
+    /// Whether orders may still be obeyed.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.given.is_some()
     }
 
     /// Removes what could not be removed while the program runs, by a stop of it, if it is time for one. Gives the functions that
@@ -118,7 +146,7 @@ fn changes(
 ) -> Vec<Change> {
     let hooked = programs.lock();
     let mut changes = Vec::new();
-    let mut living: HashMap<ProgramId, Vec<ProcessId>> = HashMap::new();
+    let mut living: HashMap<ProgramId, Living> = HashMap::new();
     // Programs that have loaded the same file have the same module.
     let in_programs = functions.iter().flat_map(|&function| {
         let modules = hooked.modules.iter().filter(move |module| module.id == function.module());
@@ -131,13 +159,12 @@ fn changes(
         if !first.contains(&module.file) {
             continue;
         }
-        let those = living.entry(program).or_insert_with(|| {
+        let living = living.entry(program).or_insert_with(|| {
             let runs = |pid: &&ProcessId| hooked.processes.get(pid).is_some_and(|it| it.programs.contains(&program));
-            let those = processes.iter().filter(runs).copied();
-            those.filter(|pid| ProcessDir::of(*pid).exists()).collect()
+            Living::of(processes.iter().filter(runs).copied())
         });
         // A program that has shut itself in may be killed for what its threads would have to do.
-        if those.is_empty() || those.iter().any(|pid| is_shut_in(*pid)) {
+        if living.memories.is_empty() || living.is_shut_in {
             continue;
         }
         let jumps = installer.jumps_of(&module.file, function.symbol_index() as usize);
@@ -151,8 +178,9 @@ fn changes(
                 continue;
             };
             let within = (jump.at - address) as usize;
-            let word = those.iter().find_map(|pid| {
-                let word = word_at(*pid, address)?;
+            let word = living.memories.iter().find_map(|memory| {
+                let mut word = [0; 8];
+                memory.read(address, &mut word).ok()?;
                 (word[within..][..bytes.len()] == *bytes).then_some(word)
             });
             if let Some(old) = word {
@@ -199,15 +227,23 @@ fn in_turn(mut changes: Vec<Change>) -> Vec<Change> {
     changes
 }
 
-fn word_at(pid: ProcessId, address: RuntimeAddr) -> Option<[u8; 8]> {
-    let mut word = [0; 8];
-    ProcessDir::of(pid).memory().ok()?.read(address, &mut word).ok()?;
-    Some(word)
+/// The processes that run a program.
+struct Living {
+    memories: Vec<ProcessMemory>,
+    /// Whether one of them has restricted its own system calls.
+    is_shut_in: bool,
 }
 
-/// Whether a process has restricted its own system calls.
-fn is_shut_in(pid: ProcessId) -> bool {
-    ProcessDir::of(pid).status().is_ok_and(|status| status.has_seccomp())
+impl Living {
+    fn of(processes: impl Iterator<Item = ProcessId>) -> Self {
+        let mut living = Self { memories: Vec::new(), is_shut_in: false };
+        for folder in processes.map(ProcessDir::of) {
+            let Ok(memory) = folder.memory() else { continue };
+            living.memories.push(memory);
+            living.is_shut_in |= folder.status().is_ok_and(|status| status.has_seccomp());
+        }
+        living
+    }
 }
 
 #[cfg(test)]
