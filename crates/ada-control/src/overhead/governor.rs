@@ -179,7 +179,10 @@ impl<'a> Governor<'a> {
         }
         let counts = self.programs.switches.counts();
         let handlers = self.programs.handlers();
-        let counted: Vec<FunctionId> = self.own.extract_if(|function| handlers.contains(function)).collect();
+        // What may be losing its hook is not recorded again: nobody would see its calls.
+        let is_ordered = |function: FunctionId| self.unhooking.as_ref().is_some_and(|it| it.is_ordered(function));
+        let is_recorded_again = |function: &FunctionId| handlers.contains(function) && !is_ordered(*function);
+        let counted: Vec<FunctionId> = self.own.extract_if(is_recorded_again).collect();
         self.programs.switches.switch(&counted, SwitchMode::Full, WHY);
         let agent_ns = self.agent.so_far();
         let window =
@@ -198,7 +201,8 @@ impl<'a> Governor<'a> {
             self.over_budget += used;
         }
         let mut decision = window.decide(self.costs, self.max_overhead);
-        decision.record.retain(|function| !self.let_go.contains(function));
+        let is_ordered = |function: FunctionId| self.unhooking.as_ref().is_some_and(|it| it.is_ordered(function));
+        decision.record.retain(|function| !self.let_go.contains(function) && !is_ordered(*function));
         let switches = &self.programs.switches;
         if !decision.without_values.is_empty() {
             switches.switch(&decision.without_values, SwitchMode::WithoutValues, WHY);

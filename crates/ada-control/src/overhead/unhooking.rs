@@ -122,6 +122,11 @@ impl Unhooking {
         gone
     }
 
+    /// Whether a function may be losing its hook right now.
+    pub(super) fn is_ordered(&self, function: FunctionId) -> bool {
+        self.given.iter().flat_map(|given| &given.functions).any(|(ordered, _)| *ordered == function)
+    }
+
     /// Whether orders may still be obeyed.
     pub(super) fn is_under_way(&self) -> bool {
         self.given.is_some()
