@@ -53,7 +53,8 @@ impl Program {
             .join(self.source);
         let content = fs::read(&source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
         let mut hasher = DefaultHasher::new();
-        (self, content).hash(&mut hasher);
+        // Debug information names the source: that of another checkout may be gone.
+        (self, content, &source).hash(&mut hasher);
         let stem = self.source.split('.').next().expect("a split has a first part");
         let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs").join(format!("{:016x}", hasher.finish()));
         let path = kept.join(stem);
