@@ -70,7 +70,8 @@ impl<'a> Callers<'a> {
         // Whatever was open then is the newest call of all that had begun, or encloses it.
         let mut newest = Some(self.at(block, row)?);
         while let Some(call) = newest.filter(|call| call.ends.end < time) {
-            newest = match call.ends.parent {
+            // What a damaged table says to enclose itself encloses nothing.
+            newest = match call.ends.parent.filter(|parent| *parent < call.ends.seq) {
                 Some(parent) => self.find(parent)?,
                 None => None,
             };

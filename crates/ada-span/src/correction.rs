@@ -93,8 +93,8 @@ impl Correction {
             let mut callers = Callers::new(tables, thread, &[]);
             let mut before = 0;
             for (end, sum) in waits {
-                if let Some(function) = callers.open_at(*end)? {
-                    let own = &mut sums[function.as_usize()];
+                let function = callers.open_at(*end)?;
+                if let Some(own) = function.and_then(|function| sums.get_mut(function.as_usize())) {
                     *own = own.saturating_add(sum - before);
                 }
                 before = *sum;

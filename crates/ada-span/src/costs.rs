@@ -67,7 +67,7 @@ impl SpanEnds {
     }
 }
 
-/// What recording took within a number of spans: counts, whose prices the [`Correction`] knows.
+/// What recording took within a number of spans: counts, whose prices the [`Correction`](crate::Correction) knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// Ends of spans whose hooks lie partly inside them: two of one that returned, one of another.

@@ -50,6 +50,7 @@ impl Standing {
     pub(super) fn doubts(&self) -> Option<String> {
         let switched = match self.switched {
             0 => None,
+            1 => Some("1 function was not recorded all the time".to_owned()),
             count => Some(format!("{} functions were not recorded all the time", thousands(count as u64))),
         };
         let lost = (self.lost > 0).then(|| format!("{} events were lost", thousands(self.lost)));
@@ -60,7 +61,8 @@ impl Standing {
     /// Where the sides ended in different ways.
     pub(super) fn parting(&self, other: &Self) -> Option<String> {
         let is_known = !self.ends.is_empty() && !other.ends.is_empty();
-        (is_known && self.ends != other.ends).then(|| format!("A ended with {}, B with {}", self.end(), other.end()))
+        (is_known && self.ends != other.ends)
+            .then(|| format!("The sides ended differently. A: {}. B: {}.", self.end(), other.end()))
     }
 
     pub(super) fn to_json(&self) -> Value {

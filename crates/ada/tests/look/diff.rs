@@ -124,7 +124,11 @@ fn how_the_sides_ended_and_what_they_lack_is_told() {
     let program = Program::new("killed_idle.c").flags(&["-pthread"]);
     let (killed, exited) = (TracedProgram::trace(&program), TracedProgram::trace_running(&program, &[], &["child"]));
     let text = text_of(&exited, &killed, &["--wide"]);
-    assert_eq!(text.lines().next(), Some("A ended with exit code 0, B with killed by SIGALRM"), "{text}");
+    assert_eq!(
+        text.lines().next(),
+        Some("The sides ended differently. A: exit code 0. B: killed by SIGALRM."),
+        "{text}"
+    );
     let busy = Program::new("busy_threads.c").flags(&["-pthread"]);
     let whole = TracedProgram::trace(&busy);
     let governed = TracedProgram::trace_with(&busy, &["--max-overhead", "1%"]);

@@ -33,8 +33,9 @@ pub struct HookCost {
 }
 
 impl HookCost {
-    /// [`Self::at_least`] and [`Self::at_most`] where nothing else runs: twenty programs of Debian took 0.95 to 2.06 times as long as
-    /// calibrated for each call, by their processor time alone and traced; least where the calibration itself was slow.
+    /// [`Self::at_least`] and [`Self::at_most`] where nothing else runs: seventeen programs of Debian took 1.07 to 1.81 times as long as
+    /// calibrated for each call, by their processor time alone and traced; two more took about 0.95 and 2.1 times as long, and some take
+    /// less still, where the calibration itself was slow.
     pub const ON_A_QUIET_MACHINE: [f64; 2] = [0.8, 2.5];
     /// The same where others use the caches too, also while the cost is measured: 0.6 to 2.8 in 13 programs beside builds.
     pub const BESIDE_OTHERS: [f64; 2] = [0.5, 3.0];
