@@ -28,6 +28,7 @@ mod debuginfod;
 mod detach;
 mod drain;
 mod error;
+mod file_id;
 mod follow;
 pub mod function_pattern;
 #[cfg(any(test, fuzzing))]
@@ -61,6 +62,7 @@ pub use attach::{HookRemoval, OrphanedProcess, attach, orphaned_processes, remov
 pub use debuginfod::Debuginfod;
 pub use drain::session::save_orphaned_ring;
 pub use error::ControlError;
+pub use file_id::FileId;
 pub use live::handlers::{StopSwitch, stop_on_signals};
 pub use machine::{Check, check_machine};
 pub use options::{CapturedValues, Exclusion, LeftAlone, PrintedFunctions, TraceOptions};
@@ -72,7 +74,7 @@ pub use plan::plan_cache::plan_folder;
 pub use plan::relied_on::relied_on;
 pub use plan::suspicion::suspicions;
 pub use progress::Progress;
-pub use quarantine::{FileId, Quarantine, QuarantineEntry, QuarantineFolder, QuarantinedFile, QuarantinedFunction};
+pub use quarantine::{Quarantine, QuarantineEntry, QuarantineFolder, QuarantinedFile, QuarantinedFunction};
 pub use record::{CrashSummary, StoodStill, TraceReport, die_by, outlive_terminal_signals, trace, wait_for_program};
 pub use roll::Roll;
 pub use switches::{SwitchMode, SwitchedFunction};

@@ -95,6 +95,8 @@ pub struct TraceOptions {
     pub plan_folder: Option<PathBuf>,
     /// The share of the program's time that hooks may take: 0.1 is ten percent.
     pub max_overhead: Option<f64>,
+    /// Whether to use what earlier runs of a program have shown to be too hot for that, and to keep what this one shows.
+    pub learning: bool,
     /// Whether functions are counted even where that alone takes more than the share.
     pub exact_counts: bool,
     /// Which modules or functions to leave alone.
@@ -113,4 +115,14 @@ pub struct TraceOptions {
     pub schedule: bool,
     /// Calls that are printed, if any are.
     pub print: Option<PrintedFunctions>,
+}
+
+impl TraceOptions {
+    /// The share that hooks may take, where earlier runs are to say what is too hot for it. Whoever has named functions, or what
+    /// happens at their calls, wants to see them.
+    pub(crate) fn learning_budget(&self) -> Option<f64> {
+        let names_calls =
+            !self.exclude.only.is_empty() || self.triggers.iter().any(|trigger| *trigger != Trigger::Crash);
+        self.max_overhead.filter(|_| self.learning && !self.exact_counts && !names_calls)
+    }
 }

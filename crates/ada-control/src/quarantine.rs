@@ -3,59 +3,18 @@
 //! A file is known by its build-id, or by a checksum where it has none: what is rebuilt is hooked again.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ada_event::ImageOffset;
 use ada_format::atf::HexAddr;
-use ada_image::Image;
 use serde::{Deserialize, Serialize};
 
 use crate::cache_folder::{CacheFolder, default_path};
+use crate::file_id::FileId;
 
 /// No list of a person's is longer.
 const MOST_BYTES: u64 = 16 << 20;
-
-/// What distinguishes a file's content from that of others: `4f1c…`, the build-id, or `crc32-1234abcd`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId(String);
-
-impl FileId {
-    /// That of a file with this build-id, or else these bytes.
-    pub fn of(build_id: Option<&[u8]>, bytes: &[u8]) -> Self {
-        match build_id {
-            Some(id) => Self(id.iter().fold(String::new(), |mut hex, byte| {
-                let _ = write!(hex, "{byte:02x}");
-                hex
-            })),
-            None => Self(format!("crc32-{:08x}", crc32fast::hash(bytes))),
-        }
-    }
-
-    /// That of the file that is there now.
-    pub fn of_path(path: &Path) -> io::Result<Self> {
-        let bytes = std::fs::read(path)?;
-        let image = Image::parse(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        Ok(Self::of(image.build_id(), &bytes))
-    }
-
-    /// As it is written.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The id that a file of the folder is named for.
-    fn of_name(name: &str) -> Option<Self> {
-        let id = name.strip_suffix(".json")?;
-        let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        is_id.then(|| Self(id.to_owned()))
-    }
-
-    fn file_name(&self) -> String {
-        format!("{}.json", self.0)
-    }
-}
 
 /// What is left alone of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,7 +96,7 @@ impl QuarantineFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             names => names?,
         };
-        let ids = names.flatten().filter_map(|entry| FileId::of_name(entry.file_name().to_str()?));
+        let ids = names.flatten().filter_map(|entry| of_name(entry.file_name().to_str()?));
         let mut entries: Vec<QuarantineEntry> = ids.map(|id| (id.clone(), self.read(&id))).collect();
         entries.sort_by(|one, other| one.0.cmp(&other.0));
         Ok(entries)
@@ -156,7 +115,7 @@ impl QuarantineFolder {
                 Ok(file) => drop(files.insert(id, file)),
                 Err(error) => problems.push(format!(
                     "{} is not used: {error}; `ada quarantine --remove {}` removes it",
-                    self.kept.path.join(id.file_name()).display(),
+                    self.kept.path.join(file_name(&id)).display(),
                     id.as_str()
                 )),
             }
@@ -169,20 +128,29 @@ impl QuarantineFolder {
         // A list that cannot be read is replaced.
         let mut all = self.read(id).unwrap_or_default();
         all.add(file);
-        self.kept.write(&id.file_name(), &serde_json::to_vec_pretty(&all)?)
+        self.kept.write(&file_name(id), &serde_json::to_vec_pretty(&all)?)
     }
 
     /// Forgets a file.
     pub fn remove(&self, id: &FileId) -> io::Result<()> {
-        std::fs::remove_file(self.kept.path.join(id.file_name()))
+        std::fs::remove_file(self.kept.path.join(file_name(id)))
     }
 
     fn read(&self, id: &FileId) -> io::Result<QuarantinedFile> {
-        let (file, _) = self.kept.open(&id.file_name())?;
+        let (file, _) = self.kept.open(&file_name(id))?;
         let mut text = String::new();
         file.take(MOST_BYTES).read_to_string(&mut text)?;
         Ok(serde_json::from_str(&text)?)
     }
+}
+
+/// The id that a file of the folder is named for.
+fn of_name(name: &str) -> Option<FileId> {
+    FileId::parse(name.strip_suffix(".json")?)
+}
+
+fn file_name(id: &FileId) -> String {
+    format!("{}.json", id.as_str())
 }
 
 #[cfg(test)]
@@ -230,7 +198,7 @@ mod tests {
         assert!(quarantine.files.is_empty());
         let [problem] = &problems[..] else { panic!("{problems:?}") };
         assert!(problem.contains("ab01.json is not used") && problem.contains("--remove ab01"), "{problem}");
-        folder.add(&FileId("ab01".into()), file(&[1])).unwrap();
+        folder.add(&FileId::of(Some(&[0xab, 1]), b""), file(&[1])).unwrap();
         assert!(folder.load().1.is_empty());
     }
 }

@@ -6,7 +6,7 @@
 //!   ([`ProcConnector`]).
 //! - Stopping processes, changing them, and making system calls in them: [`ptrace`], [`Remote`].
 //! - What descriptors stand for ([`procfs::OpenDescriptor`]), and what sockets are connected to ([`SocketPeers`]).
-//! - When threads run and when they do not ([`ContextSwitches`]).
+//! - When threads run and when they do not ([`ContextSwitches`]), and what they execute ([`InstructionSamples`]).
 //! - The time of events ([`Clock`]), and sleeping on shared words ([`futex`]).
 //!
 //! What depends on the processor is in `x86_64`, behind [`arch`].
@@ -26,8 +26,10 @@ mod descendants;
 mod end;
 mod existence;
 mod handed_over;
+mod instruction_samples;
 mod live_processes;
 mod memfd;
+mod perf_events;
 mod pidfd;
 mod proc_connector;
 mod realtime_priority;
@@ -47,6 +49,7 @@ pub use descendants::{adopt_orphans, below, end_all, kill_below};
 pub use end::End;
 pub use existence::{process_exists, thread_exists};
 pub use handed_over::hand_over;
+pub use instruction_samples::{InstructionSample, InstructionSamples};
 pub use live_processes::LiveProcesses;
 pub use memfd::MemfdId;
 pub use pidfd::Pidfd;

@@ -221,6 +221,8 @@ impl Prepared {
             filters.write(&halted, memory.process_block)?;
             let mut installer = workshop.installer(&program, &memory);
             let files = images.iter().map(|image| image.file.clone()).collect();
+            let ids = images.iter().map(|image| (image.file.path.as_path(), image.build_id.as_deref()));
+            installer.known = workshop.earlier_runs.of(pid, ids);
             let mut reserved = installer.reserve(&halted, &code, &mut mappings, images);
             if loader.is_some() {
                 installer.reserve_loader(&halted, &code, &mut mappings, &mut reserved, None)?;

@@ -51,9 +51,10 @@ pub(crate) fn serve_loader(programs: &Programs, workshop: &Workshop, options: &T
         // A process of another user may not open what is ada's.
         let open = OpenInTarget::code(&thread, &installer.shared).unwrap_or_else(|_| thread.code());
         let installed = installer.install(&thread, &open, &mut mappings, images);
+        let hot = installer.known.hot.clone();
         let _ = open.close(&thread);
         match installed {
-            Ok(new) => programs.add_modules(&mut hooked, new),
+            Ok(new) => programs.add_modules(&mut hooked, new, &hot),
             Err(error) => {
                 let limit = format!("libraries that process {} has loaded are not hooked: {error}", thread.pid());
                 hooked.limits.push(limit);

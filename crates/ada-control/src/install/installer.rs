@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ada_event::{ModuleId, RuntimeAddr};
+use ada_event::{FunctionId, ModuleId, RuntimeAddr};
 use ada_format::parallel::each_in_parallel;
 use ada_patch::{AgentEntries, PATCH_BYTES, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
 use ada_process::Remote;
@@ -27,7 +27,9 @@ use crate::install::shift::Shift;
 use crate::install::sites::{Site, first_bytes, write_jumps};
 use crate::install::target_memory::{Program, TargetMemory};
 use crate::install::thread_words;
-use crate::plan::module::Module;
+use crate::plan::captured_functions::CapturedFunctions;
+use crate::plan::earlier_runs::{KnownProgram, id_of};
+use crate::plan::module::{Module, switchable_at};
 use crate::plan::planned_image::PlannedImage;
 use crate::plan::values::Values;
 use crate::program_id::ProgramId;
@@ -54,6 +56,8 @@ pub(crate) struct Installer {
     written: HashMap<LoadedFile, Written>,
     /// What leads the loader's notification function to its stub.
     loader: Option<MappedArena>,
+    /// What earlier runs of the program have taught.
+    pub(crate) known: KnownProgram,
 }
 
 /// An image in the process.
@@ -90,6 +94,7 @@ impl Installer {
             ids: HashMap::new(),
             written: HashMap::new(),
             loader: None,
+            known: KnownProgram::default(),
         }
     }
 
@@ -150,6 +155,11 @@ impl Installer {
         let mut module = image.module.in_program(self.program, file.clone());
         let functions = module.functions.len();
         self.shared.add_switches(front.start, module.id, functions);
+        let hot = self.known.hot.of(|| module.file_id());
+        let left_out = hot.map(|hot| module.switchable_at(hot.left_out.iter().copied())).unwrap_or_default();
+        let has_jump =
+            |function: &FunctionId| !image.arena.jumps_of(function.symbol_index() as usize, shift).is_empty();
+        self.shared.switches.note_unhooked(&left_out.into_iter().filter(has_jump).collect::<Vec<_>>());
         let different = image
             .arena
             .patch(shift, remote, is_same_file, &self.shared.switches.unhooked_of(image.module.id))
@@ -238,19 +248,24 @@ impl Installer {
             for site in busy.iter().filter(|site| !site.is_exit) {
                 filled.image.verdicts[site.function] = Verdict::Skipped(SkipReason::InUse);
             }
+            let left_out = self.left_out_of(&filled.image, &filled.captured, &free);
+            let is_written = |site: &Site| !site.is_removable() || !left_out.contains(&site.function);
+            let written: Vec<Site> = free.iter().filter(|site| is_written(site)).copied().collect();
             filled.sites = free;
-            let different = write_jumps(remote, &filled.sites)?;
+            let different = write_jumps(remote, &written)?;
             for site in different.iter().filter(|site| !site.is_exit) {
                 filled.image.verdicts[site.function] = Verdict::Skipped(SkipReason::TextDiffers);
             }
             let is_whole = busy.is_empty() && different.is_empty();
-            Ok((filled, is_whole))
+            Ok((filled, is_whole, left_out))
         });
         let mut modules = filled.without_room;
         for filled in done {
-            let (FilledImage { image, first_function, arena, offset, front, sites, captured }, is_whole) =
-                filled.map_err(injected("writing hooks"))?;
+            let (filled, is_whole, left_out) = filled.map_err(injected("writing hooks"))?;
+            let FilledImage { image, first_function, arena, offset, front, sites, captured } = filled;
             let id = self.id_of(&image);
+            let left_out = left_out.into_iter().map(|index| FunctionId::new(id, index as u32));
+            self.shared.switches.note_unhooked(&left_out.collect::<Vec<_>>());
             let functions = image.functions.len();
             self.shared.add_switches(offset, id, functions);
             let counts = (functions, image.exits.len());
@@ -274,6 +289,17 @@ impl Installer {
         }
         modules.sort_by_key(|module| module.first_function);
         Ok(modules)
+    }
+
+    /// The functions of an image that have no hooks from the start, because earlier runs have shown them to be too hot: those
+    /// of which every jump that matters can be left out by itself.
+    fn left_out_of(&self, image: &PlannedImage, captured: &CapturedFunctions, sites: &[Site]) -> HashSet<usize> {
+        let id = || id_of(&image.file.path, image.build_id.as_deref());
+        let Some(hot) = self.known.hot.of(id) else { return HashSet::new() };
+        let has_jump = |site: &&Site| !site.is_exit && site.is_removable();
+        let with_jump: HashSet<usize> = sites.iter().filter(has_jump).map(|site| site.function).collect();
+        let hot = switchable_at(&image.functions, &image.verdicts, captured, hot.left_out.iter().copied());
+        hot.filter(|index| with_jump.contains(index)).collect()
     }
 
     /// Adds an arena's code to the agent's list. Gives its number there.

@@ -17,7 +17,7 @@ use ada_process::maps::{self, Mapping};
 use crate::install::open_in_target::{MappedPart, OpenInTarget};
 use crate::install::shared_memory::SharedMemory;
 use crate::install::shift::Shift;
-use crate::install::sites::{Site, windows, write_jumps};
+use crate::install::sites::{Site, windows, write_jumps, write_original_starts};
 
 const PAGE: u64 = 4096;
 
@@ -182,11 +182,17 @@ impl ReadyArena {
     /// The jumps of a function that can be taken out one by one, its start's first, and the bytes that each replaces.
     /// None where the start has no such jump.
     pub(crate) fn jumps_of(&self, function: usize, shift: Shift) -> Vec<(Patch, [u8; PATCH_BYTES])> {
-        let of_function = self.sites_of(function, shift).filter(|site| !site.is_shared);
-        let (mut exits, starts): (Vec<Site>, Vec<Site>) = of_function.partition(|site| site.is_exit);
-        exits.retain(|site| site.site.relay.is_none());
-        let Some(start) = starts.first().filter(|start| start.site.relay.is_none()) else { return Vec::new() };
-        [*start].into_iter().chain(exits).map(|site| (site.site.jump, site.originals[0])).collect()
+        let sites = self.removable_sites_of(function, shift);
+        sites.into_iter().map(|site| (site.site.jump, site.originals[0])).collect()
+    }
+
+    fn removable_sites_of(&self, function: usize, shift: Shift) -> Vec<Site> {
+        let of_function = self.sites_of(function, shift).filter(Site::is_removable);
+        let (exits, mut starts): (Vec<Site>, Vec<Site>) = of_function.partition(|site| site.is_exit);
+        if !starts.is_empty() {
+            starts.extend(exits);
+        }
+        starts
     }
 
     /// Leads the code of another program to it, except for functions in `left_out`. Gives the sites where the code is not
@@ -199,7 +205,14 @@ impl ReadyArena {
         is_same_file: bool,
         left_out: &[usize],
     ) -> io::Result<Vec<Site>> {
-        let Some(text) = self.text.get() else { return self.patch_and_keep(shift, remote) };
+        let Some(text) = self.text.get() else {
+            let different = self.patch_and_keep(shift, remote)?;
+            let left_out = left_out.iter().flat_map(|function| self.removable_sites_of(*function, shift));
+            let mut left_out: Vec<Site> = left_out.collect();
+            left_out.sort_unstable_by_key(|site| site.site.jump.at);
+            write_original_starts(remote, &left_out)?;
+            return Ok(different);
+        };
         let mut different = Vec::new();
         let mut bytes = Vec::new();
         let range_of = |part: &Text| {

@@ -30,6 +30,11 @@ impl Site {
         self.site.patches().zip(&self.originals).map(|(patch, original)| (patch, &original[..patch.bytes().len()]))
     }
 
+    /// Whether its jump can be taken out by itself.
+    pub(crate) fn is_removable(&self) -> bool {
+        !self.is_shared && self.site.relay.is_none()
+    }
+
     /// The same in a program that has everything elsewhere, so far away.
     pub(crate) fn shifted(&self, shift: Shift) -> Self {
         let mut shifted = *self;

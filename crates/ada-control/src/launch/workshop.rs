@@ -26,6 +26,7 @@ use crate::install::target_memory::{Program, TargetMemory, WARM_CHUNKS};
 use crate::launch::gate::Gate;
 use crate::options::TraceOptions;
 use crate::plan::debug_files::DebugFiles;
+use crate::plan::earlier_runs::EarlierRuns;
 use crate::plan::image_file::ImageFile;
 use crate::plan::module::Module;
 use crate::plan::plan_cache::PlanCache;
@@ -46,6 +47,8 @@ pub(crate) struct Workshop {
     pub(crate) ready: ReadyImages,
     numbering: Arc<Numbering>,
     pub(crate) values: Arc<Values>,
+    /// What earlier runs have taught, where that is to be used.
+    pub(crate) earlier_runs: EarlierRuns,
     next_program: AtomicU32,
 }
 
@@ -98,7 +101,8 @@ impl Workshop {
         let heartbeat = Heartbeat::start(shared.clone());
         let ready = ReadyImages::default();
         let (numbering, next_program) = (Arc::default(), AtomicU32::new(0));
-        Self { heartbeat, shared, plans, debug_files, ready, numbering, values, next_program }
+        let earlier_runs = EarlierRuns::new(options.plan_folder.clone(), options.learning_budget());
+        Self { heartbeat, shared, plans, debug_files, ready, numbering, values, earlier_runs, next_program }
     }
 
     /// The number of the next program.
@@ -240,6 +244,12 @@ impl Workshop {
         let PreparedProgram {
             code, memory, mut mappings, files, deadline, mut installer, mut images, ready, keys, ..
         } = prepared;
+        let new = images.iter().map(|image| (image.file.path.as_path(), image.build_id.as_deref()));
+        let known = ready.iter().filter_map(|(file, images)| {
+            let build_id = images.first()?.module.build_id.as_deref();
+            Some((file.path.as_path(), build_id))
+        });
+        installer.known = self.earlier_runs.of(gate.tracee.pid(), new.chain(known));
         let mut reused = Vec::new();
         for (file, candidates) in ready {
             let is_same = keys.get(&file).is_some_and(|key| key.is_mapped(&file, &mappings));

@@ -108,7 +108,7 @@ impl Window {
     }
 
     /// Time in the agent that is not part of what functions cost that may be switched.
-    fn other_ns(&self, costs: Costs) -> f64 {
+    pub(super) fn other_ns(&self, costs: Costs) -> f64 {
         let known = self.recorded.iter().map(|it| it.events as f64 * it.of_agent).sum::<f64>() * costs.event;
         (self.agent_ns - known).max(0.0)
     }
@@ -123,15 +123,14 @@ impl Window {
         self.hook_ns(costs) / self.bare_ns(costs)
     }
 
-    /// The same if each hook takes so many times what it costs, and so much time was spent in other ways; none where that leaves
-    /// next to nothing of the program's own.
-    pub(super) fn overhead_if(&self, costs: Costs, times: f64, other_ns: f64) -> Option<f64> {
+    /// The same if each hook takes so many times what it costs; none where that leaves next to nothing of the program's own.
+    pub(super) fn overhead_if(&self, costs: Costs, times: f64) -> Option<f64> {
         const LEAST_OWN: f64 = 0.01;
         // What the agent took is measured in the program, and no guess.
         let agent = self.other_ns(costs);
         let hooks = (self.hook_ns(costs) - agent) * times + agent;
         let own = self.cpu_ns - hooks;
-        (own > LEAST_OWN * self.cpu_ns).then(|| (hooks + other_ns) / own)
+        (own > LEAST_OWN * self.cpu_ns).then(|| hooks / own)
     }
 
     /// The time that the program would have taken without hooks.
@@ -287,7 +286,7 @@ mod tests {
         assert_eq!(plain.decide(COSTS, 0.1), Decision::default());
         let with_agent = Window { agent_ns: 6e6, ..plain.clone() };
         assert_eq!(with_agent.overhead(COSTS), 0.12);
-        assert_eq!(with_agent.overhead_if(COSTS, 1.5, 0.0), Some(0.15 / 0.97));
+        assert_eq!(with_agent.overhead_if(COSTS, 1.5), Some(0.15 / 0.97));
         assert_eq!(with_agent.decide(COSTS, 0.1).count, [FunctionId(1)]);
         // Values for which it was called are known to have taken 5 ms of that.
         let captured =
@@ -359,10 +358,9 @@ mod tests {
     fn a_share_of_next_to_nothing_is_not_given() {
         // 1 ms of work, and 1 ms in hooks that cost what they should.
         let window = Window { cpu_ns: 2e6, recorded: recorded(&[(1, 40_000)]), ..Window::default() };
-        assert_eq!(window.overhead_if(COSTS, 1.0, 0.0), Some(1.0));
-        assert_eq!(window.overhead_if(COSTS, 1.6, 0.0), Some(4.0));
-        assert_eq!(window.overhead_if(COSTS, 1.0, 1e6), Some(2.0));
-        assert_eq!(window.overhead_if(COSTS, 2.0, 0.0), None);
+        assert_eq!(window.overhead_if(COSTS, 1.0), Some(1.0));
+        assert_eq!(window.overhead_if(COSTS, 1.6), Some(4.0));
+        assert_eq!(window.overhead_if(COSTS, 2.0), None);
     }
 
     #[test]

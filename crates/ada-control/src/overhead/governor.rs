@@ -1,6 +1,7 @@
 //! Watches the program, and switches functions so that a budget holds.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use ada_event::FunctionId;
@@ -9,7 +10,9 @@ use ada_patch::Verdict;
 use crate::drain::event_tally::{EventTally, SharedTally};
 use crate::install::function_numbers::FunctionNumbers;
 use crate::overhead::budget::{Advice, Costs, Window};
-use crate::overhead::cpu_time::CpuTimes;
+use crate::overhead::hook_samples::{HookSamples, SampledTime};
+use crate::overhead::lessons::Lessons;
+use crate::overhead::measured_costs::{MeasuredCosts, set_range};
 use crate::overhead::unhooking::Unhooking;
 use crate::overhead::weights::Weights;
 use crate::overhead::{AgentTime, Calibrated};
@@ -51,10 +54,12 @@ pub struct Governed {
 pub(crate) struct Governor<'a> {
     programs: &'a Programs,
     tally: SharedTally,
-    costs: Costs,
+    costs: MeasuredCosts,
+    samples: &'a Mutex<HookSamples>,
+    seen_samples: SampledTime,
     weights: Weights,
     max_overhead: f64,
-    cpu: CpuTimes,
+    lessons: Lessons,
     agent: AgentTime,
     /// What was known at the last look that counted.
     seen: EventTally,
@@ -75,24 +80,12 @@ pub(crate) struct Governor<'a> {
     let_go: HashSet<FunctionId>,
     /// Time in hooks and of the program itself, since it has settled.
     settled: (f64, f64),
-    settled_exec_time: Duration,
     over_budget: Duration,
 }
-
-/// How much longer hooks take in real programs, whose code and data fill the caches, than in the calibration: recording
-/// took 65 to 140 ns a call in twenty programs of Debian where the calibration said 45 to 70. A budget is a promise, so it
-/// is kept with these. Counting with twice its cost left sqlite3 at 1.04 of 1.10, and without hooks that it had room for.
-const DEARER_TO_RECORD: f64 = 1.5;
-const DEARER_TO_COUNT: f64 = 1.25;
 
 impl Costs {
     fn of(cost: &Calibrated) -> Self {
         Self { event: cost.pair / 2.0, count: cost.count }
-    }
-
-    fn in_real_programs(cost: &Calibrated) -> Self {
-        let calibrated = Self::of(cost);
-        Self { event: calibrated.event * DEARER_TO_RECORD, count: calibrated.count * DEARER_TO_COUNT }
     }
 }
 
@@ -101,6 +94,7 @@ impl<'a> Governor<'a> {
         programs: &'a Programs,
         tally: SharedTally,
         agent: AgentTime,
+        samples: &'a Mutex<HookSamples>,
         cost: &Calibrated,
         max_overhead: f64,
         exact_counts: bool,
@@ -109,10 +103,12 @@ impl<'a> Governor<'a> {
             unhooking: (!exact_counts).then(Unhooking::default),
             programs,
             tally,
-            costs: Costs::in_real_programs(cost),
+            costs: MeasuredCosts::new(Costs::of(cost)),
+            samples,
+            seen_samples: SampledTime::default(),
+            lessons: Lessons::new(Costs::of(cost)),
             weights: Weights::measure(cost),
             max_overhead,
-            cpu: CpuTimes::default(),
             agent,
             seen: EventTally::default(),
             seen_cpu: Duration::ZERO,
@@ -125,13 +121,12 @@ impl<'a> Governor<'a> {
             time_with_dear_scheduler: Duration::ZERO,
             let_go: HashSet::new(),
             settled: (0.0, 0.0),
-            settled_exec_time: Duration::ZERO,
             over_budget: Duration::ZERO,
         }
     }
 
-    /// Governs until nothing more is recorded.
-    pub(crate) fn run(mut self) -> Governed {
+    /// Governs until nothing more is recorded. Gives what is to be learnt from it, too.
+    pub(crate) fn run(mut self) -> (Governed, Lessons) {
         while self.programs.phase.is_hooking() {
             self.look();
             std::thread::sleep(if self.is_settled() { EVERY } else { EVERY_AT_FIRST });
@@ -142,11 +137,10 @@ impl<'a> Governor<'a> {
             self.note_unhooked();
         }
         let (hooks, bare) = self.settled;
-        let hooks = hooks + (self.exec_time() - self.settled_exec_time).as_nanos() as f64;
         let (stops, longest_stop) =
             self.unhooking.as_ref().map_or((0, Duration::ZERO), |it| (it.stops.made, it.stops.longest));
         let settled_overhead = (bare > 0.0).then(|| hooks / bare);
-        Governed { settled_overhead, over_budget: self.over_budget, stops, longest_stop }
+        (Governed { settled_overhead, over_budget: self.over_budget, stops, longest_stop }, self.lessons)
     }
 
     fn is_settled(&self) -> bool {
@@ -166,17 +160,19 @@ impl<'a> Governor<'a> {
         }
         switches.switch(&gone, SwitchMode::Unhooked, WHY);
         switches.note_unhooked(&gone);
+        self.lessons.unhooked_at.extend(gone.iter().map(|function| (*function, self.lessons.own_ns)));
         self.own.retain(|function| !gone.contains(function));
     }
 
     fn look(&mut self) {
         self.note_unhooked();
         let tally = self.tally.lock().expect("nobody panics with the lock").clone();
-        let cpu = self.cpu.look(tally.processes());
+        let cpu = self.lessons.cpu.look(tally.processes());
         let used = cpu.saturating_sub(self.seen_cpu);
         if used < if self.is_settled() { LEAST } else { LEAST_AT_FIRST } {
             return;
         }
+        self.own.extend(self.programs.take_counted_from_start());
         let counts = self.programs.switches.counts();
         let handlers = self.programs.handlers();
         // What may be losing its hook is not recorded again: nobody would see its calls.
@@ -188,19 +184,23 @@ impl<'a> Governor<'a> {
         let window =
             Window { agent_ns: agent_ns - self.seen_agent_ns, ..self.window(&tally, used, &counts, &handlers) };
         self.seen_agent_ns = agent_ns;
+        let sampled = self.samples.lock().expect("nobody panics with the lock").look(self.programs, tally.processes());
+        self.costs.add(window.hook_ns(self.costs.calibrated()), sampled.since(self.seen_samples), used);
+        self.seen_samples = sampled;
+        let costs = self.costs.costs();
+        self.lessons.costs = costs;
         self.has_scheduler |= window.has_scheduler;
         let window = Window { has_scheduler: self.has_scheduler, ..window };
         (self.seen, self.seen_cpu, self.seen_counts) = (tally, cpu, counts);
-        if !self.is_settled() {
-            self.settled_exec_time = self.exec_time();
-        } else {
-            self.settled.0 += window.hook_ns(self.costs);
-            self.settled.1 += window.bare_ns(self.costs);
+        self.lessons.own_ns += window.bare_ns(costs);
+        if self.is_settled() {
+            self.settled.0 += window.hook_ns(costs);
+            self.settled.1 += window.bare_ns(costs);
         }
-        if window.overhead(self.costs) > CLEARLY_OVER * self.max_overhead {
+        if window.overhead(costs) > CLEARLY_OVER * self.max_overhead {
             self.over_budget += used;
         }
-        let mut decision = window.decide(self.costs, self.max_overhead);
+        let mut decision = window.decide(costs, self.max_overhead);
         let is_ordered = |function: FunctionId| self.unhooking.as_ref().is_some_and(|it| it.is_ordered(function));
         decision.record.retain(|function| !self.let_go.contains(function) && !is_ordered(*function));
         let switches = &self.programs.switches;
@@ -257,12 +257,6 @@ impl<'a> Governor<'a> {
         self.let_go.extend(followed);
     }
 
-    /// How long it has taken to hook programs that were run. No switch makes it less, so that it counts for the estimate
-    /// alone.
-    fn exec_time(&self) -> Duration {
-        self.programs.exec_times.so_far().time
-    }
-
     /// What happened since the last look.
     fn window(
         &self,
@@ -309,49 +303,74 @@ impl<'a> Governor<'a> {
     }
 }
 
-/// What a budget would have done to a run that had none; `hooking` is how long execs took, and `agent_ns` what the agent did.
-pub(crate) fn advise(
-    tally: &EventTally,
-    cost: &Calibrated,
-    (cpu, agent_ns): (Duration, f64),
-    hooking: Duration,
-    max_overhead: f64,
-    numbers: &FunctionNumbers,
-    hooked: &HookedPrograms,
-) -> Option<Advice> {
-    // A share of next to nothing, or of what nobody has looked at, is no estimate.
-    if cpu < LEAST {
-        return None;
-    }
-    let mut window = Window { cpu_ns: cpu.as_nanos() as f64, agent_ns, ..Window::default() };
-    let weights = Weights::measure(cost);
-    let mut events: HashMap<FunctionId, u64> = HashMap::new();
-    for (number, count) in tally.by_function().iter().filter(|(_, count)| *count > 0) {
-        *events.entry(numbers.get(number)).or_default() += count;
-    }
-    for (function, count) in events {
-        if is_switchable(hooked, function) {
-            window.recorded.push(weights.recorded(hooked, &HashSet::new(), function, count));
-        } else {
-            window.other_events += count;
+/// A run as a whole, once it is over.
+pub(crate) struct WholeRun<'a> {
+    window: Window,
+    hooked: &'a HookedPrograms,
+}
+
+impl<'a> WholeRun<'a> {
+    /// A run that has used so much processor time, of which the agent has taken `agent_ns`.
+    pub(crate) fn new(
+        tally: &EventTally,
+        counted: u64,
+        cost: &Calibrated,
+        (cpu, agent_ns): (Duration, f64),
+        numbers: &FunctionNumbers,
+        hooked: &'a HookedPrograms,
+    ) -> Self {
+        let mut window =
+            Window { cpu_ns: cpu.as_nanos() as f64, agent_ns, other_counted: counted, ..Window::default() };
+        let weights = Weights::measure(cost);
+        let mut events: HashMap<FunctionId, u64> = HashMap::new();
+        for (number, count) in tally.by_function().iter().filter(|(_, count)| *count > 0) {
+            *events.entry(numbers.get(number)).or_default() += count;
         }
+        for (function, count) in events {
+            if is_switchable(hooked, function) {
+                window.recorded.push(weights.recorded(hooked, &HashSet::new(), function, count));
+            } else {
+                window.other_events += count;
+            }
+        }
+        Self { window, hooked }
     }
-    let costs = Costs::of(cost);
-    let error = cost.pair_error / cost.pair.max(0.1);
-    let other_ns = hooking.as_nanos() as f64;
-    let least = window.overhead_if(costs, cost.at_least * (1.0 - error), other_ns);
-    let most = window.overhead_if(costs, cost.at_most * (1.0 + error), other_ns);
-    // A calibration that the machine has disturbed may leave nothing.
-    let least = least.unwrap_or_else(|| window.overhead(costs));
-    let decision = window.decide(costs, max_overhead);
-    let names = |functions: &[FunctionId]| functions.iter().map(|it| hooked.name_of(*it)).collect();
-    (least > max_overhead).then(|| Advice {
-        max_overhead,
-        least,
-        most,
-        without_values: names(&decision.without_values),
-        functions: names(&decision.count),
-    })
+
+    /// Has a calibration say what hooks have taken in this run, as far as samples tell.
+    pub(crate) fn measure(&self, cost: &mut Calibrated, sampled: SampledTime) {
+        let costs = Costs::of(cost);
+        let agent_ns = self.window.other_ns(costs);
+        set_range(
+            cost,
+            (self.window.hook_ns(costs) - agent_ns, agent_ns),
+            sampled,
+            Duration::from_nanos(self.window.cpu_ns as u64),
+        );
+    }
+
+    /// What a budget would have done to it, had it had one.
+    pub(crate) fn advise(&self, cost: &Calibrated, max_overhead: f64) -> Option<Advice> {
+        let Self { window, hooked } = self;
+        // A share of next to nothing, or of what nobody has looked at, is no estimate.
+        if window.cpu_ns < LEAST.as_nanos() as f64 {
+            return None;
+        }
+        let costs = Costs::of(cost);
+        let error = cost.pair_error / cost.pair.max(0.1);
+        let least = window.overhead_if(costs, cost.at_least * (1.0 - error));
+        let most = window.overhead_if(costs, cost.at_most * (1.0 + error));
+        // A calibration that the machine has disturbed may leave nothing.
+        let least = least.unwrap_or_else(|| window.overhead(costs));
+        let decision = window.decide(costs, max_overhead);
+        let names = |functions: &[FunctionId]| functions.iter().map(|it| hooked.name_of(*it)).collect();
+        (least > max_overhead).then(|| Advice {
+            max_overhead,
+            least,
+            most,
+            without_values: names(&decision.without_values),
+            functions: names(&decision.count),
+        })
+    }
 }
 
 /// Whether a runtime's scheduler is followed by a function's calls.
@@ -360,13 +379,8 @@ fn is_of_scheduler(hooked: &HookedPrograms, function: FunctionId) -> bool {
     module.is_some_and(|module| probes::is_of_scheduler(&module.functions, function.symbol_index() as usize))
 }
 
-/// Whether a function may be counted: it is hooked, and the analysis does not live on it.
+/// Whether a function may be counted.
 fn is_switchable(hooked: &HookedPrograms, function: FunctionId) -> bool {
-    let index = function.symbol_index() as usize;
     let module = hooked.modules.with_id(function.module());
-    module.is_some_and(|module| {
-        !matches!(module.verdicts.get(index), None | Some(Verdict::Skipped(_)))
-            && !probes::is_vital(&module.functions, index)
-            && !module.captured.ends_tasks(index)
-    })
+    module.is_some_and(|module| module.is_switchable(function.symbol_index() as usize))
 }

@@ -5,6 +5,7 @@ pub(crate) mod debug_files;
 mod declared;
 mod declared_go;
 mod declared_types;
+pub(crate) mod earlier_runs;
 mod futex_functions;
 pub(crate) mod image_file;
 pub(crate) mod image_plan;

@@ -16,7 +16,7 @@ use super::recording_threads::Recorded;
 use super::report::{CrashSummary, TraceReport};
 use crate::error::ControlError;
 use crate::options::TraceOptions;
-use crate::overhead::{AgentTime, Calibrated, Neighbours, advise};
+use crate::overhead::{AgentTime, Calibrated, Neighbours, WholeRun};
 use crate::plan::module::Module;
 use crate::plan::probes;
 use crate::tracked::Programs;
@@ -76,7 +76,7 @@ impl Finish<'_> {
     /// Completes the session's files, and reports the result of the recording.
     pub(super) fn finish(self, recorded: Recorded, programs: Programs) -> Result<TraceReport, ControlError> {
         let Self { pid, options, start_up, mut hook_cost, neighbours, in_vain } = self;
-        let Recorded { ending, mut drain, mut files, mut living, governed, seen_cpu } = recorded;
+        let Recorded { ending, mut drain, mut files, mut living, governed, seen_cpu, sampled } = recorded;
         // Some may have come since the drain last looked.
         drain.programs().keys().for_each(|&process| living.watch_reported(process, |pid| programs.is_user(pid)));
         living.update();
@@ -128,6 +128,18 @@ impl Finish<'_> {
         for (process, programs) in drain.programs() {
             hooked.processes.entry(*process).or_default().programs.extend(programs);
         }
+        let whole_run = hook_cost.as_mut().map(|cost| {
+            let tally = drain.tally();
+            let tally = tally.lock().expect("nobody panics with the lock");
+            let numbers = numbers.read().expect("nobody panics with the lock");
+            let counted = switches.counts().values().sum();
+            let agent_ns = AgentTime::new(drain.rings().clone(), drain.clock()).so_far();
+            let run = WholeRun::new(&tally, counted, cost, (cpu, agent_ns), &numbers, &hooked);
+            run.measure(cost, sampled);
+            run
+        });
+        let advice = whole_run.zip(hook_cost.as_ref()).filter(|_| options.max_overhead.is_none());
+        let advice = advice.and_then(|(run, cost)| run.advise(cost, USUAL_BUDGET));
         let manifests = FinalManifests {
             pid,
             end,
@@ -157,13 +169,6 @@ impl Finish<'_> {
         }
         let let_go: u64 =
             manifests.let_go.values().map(|figures| figures.let_go_events).sum::<u64>() + manifests.gone.events;
-        let advice = hook_cost.as_ref().filter(|_| options.max_overhead.is_none()).and_then(|cost| {
-            let tally = drain.tally();
-            let tally = tally.lock().expect("nobody panics with the lock");
-            let numbers = numbers.read().expect("nobody panics with the lock");
-            let agent_ns = AgentTime::new(drain.rings().clone(), drain.clock()).so_far();
-            advise(&tally, cost, (cpu, agent_ns), execs.time, USUAL_BUDGET, &numbers, &hooked)
-        });
         let has_failed = failure.is_some();
         let (found, hooked_functions) = distinct_coverage(&hooked.modules);
         Ok(TraceReport {

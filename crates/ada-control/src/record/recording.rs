@@ -1,7 +1,7 @@
 //! Records a process that is hooked, until it ends or is detached.
 
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -27,7 +27,7 @@ use crate::launch::workshop::{HookedProgram, Workshop, shape};
 use crate::live::handlers::{FilterHandler, SnapshotHandler, StatusHandler, TriggerHandler};
 use crate::live::{Handler, LiveServer};
 use crate::options::{CapturedValues, TraceOptions};
-use crate::overhead::{Calibrated, Neighbours, calibrate};
+use crate::overhead::{Calibrated, HookSamples, Neighbours, calibrate};
 use crate::progress::Progress;
 use crate::tracked::{ProcessFacts, Programs};
 use crate::trigger::Trigger;
@@ -105,6 +105,7 @@ pub(crate) fn record(
     let start_up = started.elapsed();
     progress.running();
     let neighbours = Neighbours::begin();
+    let samples = Mutex::new(HookSamples::begin(pid));
     let process = Pidfd::open(pid).doing("watching the program")?;
     release()?;
 
@@ -121,6 +122,7 @@ pub(crate) fn record(
         workshop,
         options,
         hook_cost: hook_cost.as_ref(),
+        samples: &samples,
         status: &status,
         snapshot_requests: &snapshot_requests,
         live: live.as_ref().ok(),

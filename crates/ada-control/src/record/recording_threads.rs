@@ -1,6 +1,7 @@
 //! The threads of a recording.
 
 use std::path::Path;
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::launch::workshop::Workshop;
 use crate::live::handlers::StatusHandler;
 use crate::live::{Handler, LiveServer};
 use crate::options::TraceOptions;
-use crate::overhead::{AgentTime, Calibrated, Governed, Governor, watch_cpu};
+use crate::overhead::{AgentTime, Calibrated, Governed, Governor, HookSamples, SampledTime, watch_cpu};
 use crate::tracked::Programs;
 use crate::users::OwnRings;
 
@@ -32,6 +33,7 @@ pub(super) struct RecordingThreads<'a> {
     pub(super) workshop: &'a Workshop,
     pub(super) options: &'a TraceOptions,
     pub(super) hook_cost: Option<&'a Calibrated>,
+    pub(super) samples: &'a Mutex<HookSamples>,
     pub(super) status: &'a StatusHandler<'a>,
     pub(super) snapshot_requests: &'a SnapshotRequests,
     pub(super) live: Option<&'a LiveServer>,
@@ -47,6 +49,8 @@ pub(super) struct Recorded {
     pub(super) governed: Option<Governed>,
     /// Processor time that the processes were seen to use.
     pub(super) seen_cpu: Duration,
+    /// What was sampled of them.
+    pub(super) sampled: SampledTime,
 }
 
 impl RecordingThreads<'_> {
@@ -61,7 +65,8 @@ impl RecordingThreads<'_> {
         folder: &Path,
         wait: impl FnOnce() -> Result<Ending, ControlError>,
     ) -> Recorded {
-        let Self { pid, programs, workshop, options, hook_cost, status, snapshot_requests, live, handlers } = *self;
+        let Self { pid, programs, workshop, options, hook_cost, samples, status, snapshot_requests, live, handlers } =
+            *self;
         let (rings, tally, clock) = (drain.rings().clone(), drain.tally(), drain.clock());
         let follower = ExecFollower::new(programs, workshop, options, &rings);
         thread::scope(|scope| {
@@ -74,7 +79,7 @@ impl RecordingThreads<'_> {
                 manifest::write_lists(&mut programs.lock(), folder, pid);
                 serve_loader(programs, workshop, options);
             });
-            let seen_cpu = scope.spawn(|| watch_cpu(programs, &tally));
+            let seen_cpu = scope.spawn(|| watch_cpu(programs, &tally, samples));
             let own_rings = OwnRings { programs, shared: &workshop.shared };
             scope.spawn(move || programs.listen_for_processes(|pid| own_rings.give(pid)));
             if let Some(schedule) = schedule {
@@ -91,6 +96,7 @@ impl RecordingThreads<'_> {
                     programs,
                     tally.clone(),
                     AgentTime::new(rings.clone(), clock),
+                    samples,
                     cost,
                     max_overhead,
                     options.exact_counts,
@@ -106,8 +112,15 @@ impl RecordingThreads<'_> {
             workshop.heartbeat.end();
             live.iter().for_each(|live| live.stop());
             let seen_cpu = seen_cpu.join().expect("counting does not panic");
-            let governed = governed.and_then(|governed| governed.join().ok());
-            Recorded { ending, drain, files, living, governed, seen_cpu }
+            let governed = governed.and_then(|governed| governed.join().ok()).map(|(governed, lessons)| {
+                lessons.keep(programs, &tally.lock().expect("nobody panics with the lock"), &workshop.earlier_runs);
+                governed
+            });
+            let sampled = {
+                let tally = tally.lock().expect("nobody panics with the lock");
+                samples.lock().expect("nobody panics with the lock").look(programs, tally.processes())
+            };
+            Recorded { ending, drain, files, living, governed, seen_cpu, sampled }
         })
     }
 }

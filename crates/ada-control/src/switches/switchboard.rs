@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use ada_event::{FunctionId, ProcessId, TraceNanos};
+use ada_event::{FunctionId, ModuleId, ProcessId, TraceNanos};
 use ada_format::atf;
 use ada_process::arch::time_stamp;
 use ada_process::{Clock, MemfdId};
@@ -36,6 +36,9 @@ struct State {
 
 /// Why a function has no values that are to be captured when somebody asks for them.
 pub(crate) const LATER: &str = "later";
+
+/// Why a function was counted, or had no hook, from the start: earlier runs have shown that it is called too often for the budget.
+pub(crate) const EARLIER: &str = "budget, by earlier runs";
 
 /// A time in which a function was not recorded, or without its values.
 struct Interval {
@@ -71,6 +74,8 @@ pub struct SwitchedFunction {
     pub is_exact: bool,
     /// Whether its hook was removed, because counting took too long.
     pub is_unhooked: bool,
+    /// Whether it had none from the start, because earlier runs have shown that counting would take too long.
+    pub is_left_out: bool,
 }
 
 impl Switchboard {
@@ -147,6 +152,24 @@ impl Switchboard {
             closed.push(interval);
         }
         switched
+    }
+
+    /// Notes which functions of a module were given no hooks when it was loaded.
+    pub(crate) fn note_left_out(&self, module: ModuleId) {
+        let left_out = self.shared.switches.unhooked_of(module);
+        let functions: Vec<FunctionId> =
+            left_out.into_iter().map(|index| FunctionId::new(module, index as u32)).collect();
+        self.switch(&functions, SwitchMode::Unhooked, EARLIER);
+    }
+
+    /// Has functions counted because of earlier runs. Gives those that are: nobody has said anything of them in this one.
+    pub(crate) fn count_from_start(&self, functions: &[FunctionId]) -> Vec<FunctionId> {
+        let state = self.state.lock().expect("nobody panics with the lock");
+        let new: Vec<FunctionId> = functions.iter().copied().filter(|it| !state.open.contains_key(it)).collect();
+        drop(state);
+        let switched = self.switch(&new, SwitchMode::Count, EARLIER);
+        self.switch(&switched.without_counter, SwitchMode::Off, EARLIER);
+        new
     }
 
     /// Has functions recorded without their values until somebody asks for these. Whoever has done so before, in another
@@ -263,21 +286,25 @@ impl Switchboard {
         let counts = self.counts();
         let is_exact = are_exact(&self.shared.rings);
         let state = self.state.lock().expect("nobody panics with the lock");
-        let mut functions: BTreeMap<FunctionId, (bool, bool)> = BTreeMap::new();
+        let mut functions: BTreeMap<FunctionId, (bool, bool, bool)> = BTreeMap::new();
         let intervals = state.closed.iter().chain(state.open.values());
         for interval in intervals.filter(|it| it.mode != SwitchMode::WithoutValues) {
-            let (is_exact, is_unhooked) = functions.entry(interval.function).or_insert((is_exact, false));
+            let (is_exact, is_unhooked, is_left_out) =
+                functions.entry(interval.function).or_insert((is_exact, false, false));
             *is_exact &= interval.mode == SwitchMode::Count;
-            *is_unhooked |= interval.mode == SwitchMode::Unhooked;
+            let has_no_hook = interval.mode == SwitchMode::Unhooked;
+            *is_unhooked |= has_no_hook && interval.why != EARLIER;
+            *is_left_out |= has_no_hook && interval.why == EARLIER;
         }
         let mut all: Vec<SwitchedFunction> = functions
             .into_iter()
-            .map(|(function, (is_exact, is_unhooked))| SwitchedFunction {
+            .map(|(function, (is_exact, is_unhooked, is_left_out))| SwitchedFunction {
                 function,
                 name: name_of(function),
                 calls: counts.get(&function).copied().unwrap_or(0),
                 is_exact,
                 is_unhooked,
+                is_left_out,
             })
             .collect();
         all.sort_by_key(|function| std::cmp::Reverse(function.calls));
@@ -292,7 +319,8 @@ fn word(slots: &mut HashMap<FunctionId, usize>, function: FunctionId, mode: Swit
         SwitchMode::WithoutValues => Some(WITHOUT_VALUES),
         SwitchMode::Off => Some(switch_word(UNWANTED)),
         // Processes that have not come to it yet go on counting.
-        SwitchMode::Count | SwitchMode::Unhooked => {
+        SwitchMode::Unhooked => Some(switch_word(slots.get(&function).copied().unwrap_or(UNWANTED))),
+        SwitchMode::Count => {
             let next = FIRST + slots.len();
             if next >= SLOTS && !slots.contains_key(&function) {
                 return None;
@@ -304,7 +332,6 @@ fn word(slots: &mut HashMap<FunctionId, usize>, function: FunctionId, mode: Swit
 
 #[cfg(test)]
 mod tests {
-    use ada_event::ModuleId;
     use ada_ring::{DetailMode, OnFull};
 
     use super::*;

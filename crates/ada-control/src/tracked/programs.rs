@@ -19,6 +19,7 @@ use super::recording_phase::RecordingPhase;
 use crate::install::function_numbers::SharedNumbers;
 use crate::install::shared_memory::SharedMemory;
 use crate::launch::workshop::HookedProgram;
+use crate::plan::earlier_runs::HotFunctions;
 use crate::plan::module::Module;
 use crate::program_id::ProgramId;
 use crate::switches::Switchboard;
@@ -28,6 +29,8 @@ pub(crate) struct Programs {
     hooked: Mutex<HookedPrograms>,
     pub(crate) numbers: SharedNumbers,
     pub(crate) switches: Arc<Switchboard>,
+    /// What is counted because of earlier runs, and the governor has not heard of.
+    counted_from_start: Mutex<Vec<FunctionId>>,
     pub(crate) phase: RecordingPhase,
     /// How many processes are in the middle of an exec: these have unmapped the shared memory, and no pidfd holds them yet.
     pub(crate) execs_under_way: AtomicUsize,
@@ -61,6 +64,7 @@ impl Programs {
             hooked: Mutex::new(hooked),
             numbers: Arc::default(),
             switches: Arc::new(Switchboard::new(shared)),
+            counted_from_start: Mutex::default(),
             phase: RecordingPhase::default(),
             execs_under_way: AtomicUsize::new(0),
             followed: Mutex::default(),
@@ -183,7 +187,7 @@ impl Programs {
             }
         }
         let id = installer.program;
-        self.add_modules(hooked, modules);
+        self.add_modules(hooked, modules, &installer.known.hot);
         hooked.installers.insert(id, (installer, files));
         let process = hooked.processes.entry(pid).or_default();
         process.programs.insert(id);
@@ -191,7 +195,13 @@ impl Programs {
         *process = ProcessFacts { programs, forked_in, is_news: true, ..facts };
     }
 
-    pub(crate) fn add_modules(&self, hooked: &mut HookedPrograms, modules: Vec<Module>) {
+    /// What is counted because of earlier runs, and was not asked for yet.
+    pub(crate) fn take_counted_from_start(&self) -> Vec<FunctionId> {
+        std::mem::take(&mut self.counted_from_start.lock().expect("nobody panics with the lock"))
+    }
+
+    /// Takes modules in. `hot` is what is to be counted, or has no hooks, because of earlier runs.
+    pub(crate) fn add_modules(&self, hooked: &mut HookedPrograms, modules: Vec<Module>, hot: &HotFunctions) {
         for module in modules {
             let mut numbers = self.numbers.write().expect("nobody panics with the lock");
             numbers.add(module.id, module.first_function, module.functions.len());
@@ -199,6 +209,11 @@ impl Programs {
             let later: Vec<FunctionId> =
                 module.captured.later().map(|index| FunctionId::new(module.id, index as u32)).collect();
             self.switches.leave_values_for_later(&later);
+            self.switches.note_left_out(module.id);
+            if let Some(hot) = hot.of(|| module.file_id()) {
+                let counted = self.switches.count_from_start(&module.switchable_at(hot.counted.iter().copied()));
+                self.counted_from_start.lock().expect("nobody panics with the lock").extend(counted);
+            }
             hooked.modules.add(module);
         }
     }

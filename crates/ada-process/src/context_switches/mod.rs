@@ -5,23 +5,19 @@
 //! about a microsecond for each processor then. The records of a processor go to one ring. Nothing happens in the threads' own
 //! code.
 
-mod attributes;
 mod family;
 mod record;
-mod ring;
 
 use std::collections::HashSet;
-use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 
 use ada_event::{ProcessId, ScheduleChange, ScheduleRecord, ThreadId, TraceNanos};
 
-use self::attributes::{Whose, open_event, redirect};
 use self::family::Family;
 use self::record::Record;
-use self::ring::Ring;
 use crate::clock::boot_time;
+use crate::perf_events::{Ring, Wanted, Whose, open_event, open_on_processors, redirect};
 use crate::procfs::ProcessDir;
 
 /// More descriptors than this are too many for what they tell.
@@ -151,7 +147,7 @@ fn watch(thread: ThreadId, processors: &mut Vec<Processor>, others: &mut Vec<Own
         return Err(io::Error::other("it has too many threads"));
     }
     for processor in processors {
-        let event = open_event(Whose::Thread(thread), processor.number)?;
+        let event = open_event(Wanted::Switches, Whose::Thread(thread), processor.number)?;
         redirect(&event, processor.ring.event())?;
         others.push(event);
     }
@@ -161,45 +157,14 @@ fn watch(thread: ThreadId, processors: &mut Vec<Processor>, others: &mut Vec<Own
 /// An event with its ring on each processor that is switched on.
 fn open_processors(whose: Whose) -> io::Result<Vec<Processor>> {
     let now = TraceNanos(boot_time());
-    let mut processors = Vec::new();
-    for number in online_processors() {
-        match open_event(whose, number) {
-            Ok(event) => processors.push(Processor { number, ring: Ring::map(event)?, last: now }),
-            // It was switched off meanwhile.
-            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(processors)
-}
-
-/// The numbers of the processors that are switched on.
-fn online_processors() -> Vec<u16> {
-    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_else(|_| "0".to_owned());
-    processors_in(&text)
-}
-
-/// Numbers as the kernel lists them: `0-3,8`.
-fn processors_in(list: &str) -> Vec<u16> {
-    let number = |text: &str| text.trim().parse::<u16>().ok();
-    let range = |part: &str| match part.split_once('-') {
-        Some((first, last)) => Some(number(first)?..=number(last)?),
-        None => number(part).map(|it| it..=it),
-    };
-    list.split(',').filter_map(range).flatten().collect()
+    let rings = open_on_processors(Wanted::Switches, whose)?;
+    Ok(rings.into_iter().map(|(number, ring)| Processor { number, ring, last: now }).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::this_process::this_process;
-
-    #[test]
-    fn processors_are_listed_in_ranges() {
-        assert_eq!(processors_in("0-2,5\n"), [0, 1, 2, 5]);
-        assert_eq!(processors_in("7"), [7]);
-        assert!(processors_in("").is_empty() && processors_in("x-3").is_empty());
-    }
 
     #[test]
     fn a_thread_that_sleeps_leaves_its_processor() {

@@ -5,6 +5,9 @@ mod registers;
 pub(crate) use registers::RegisterSlot;
 pub use registers::Registers;
 
+/// Of the registers that the kernel can put into samples, the instruction pointer.
+pub(crate) const SAMPLED_INSTRUCTION_POINTER: u64 = 1 << 8;
+
 /// `syscall`.
 pub(crate) const SYSTEM_CALL: [u8; 2] = [0x0f, 0x05];
 

@@ -177,6 +177,13 @@ pub(crate) struct RecordingArgs {
     /// of its hottest functions are removed, and the session says so.
     #[arg(long, requires = "max_overhead", help_heading = COST)]
     exact_counts: bool,
+    /// Neither use nor keep what runs of the program have shown to be too hot for a budget.
+    ///
+    /// A run with a budget keeps how often the program has called which function, in $ADA_CACHE_DIR or where plans are kept. The next
+    /// one begins with that: what was too hot is counted, or has no hooks, from the start.
+    #[arg(long, env = "ADA_NO_LEARNING", hide_env = true, value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(action = clap::ArgAction::SetTrue, help_heading = COST)]
+    no_learning: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -240,6 +247,7 @@ impl RecordingArgs {
             ring: None,
             max_overhead: None,
             exact_counts: false,
+            no_learning: false,
             no_states: false,
             no_plan_cache: false,
             quiet: true,
@@ -280,6 +288,7 @@ impl RecordingArgs {
             post_roll: self.post_roll,
             max_overhead: self.max_overhead.map_or(budget, Budget::share),
             exact_counts: self.exact_counts,
+            learning: !self.no_learning,
             vectors: self.vectors,
             follow: !self.no_follow,
             until_exit: self.until_exit,

@@ -25,7 +25,7 @@ pub(crate) fn print(report: &TraceReport) {
     let HookedExecs { programs, time } = report.execs;
     if programs > 0 {
         let programs = if programs == 1 { "1 more program".to_owned() } else { format!("{programs} more programs") };
-        say(format_args!("ada: {programs} hooked in {:.0} ms\n", time.as_secs_f64() * 1e3));
+        say(format_args!("ada: {programs} hooked in {:.0} ms, for which they waited\n", time.as_secs_f64() * 1e3));
     }
     if let Some(StoodStill { attaching, detaching }) = report.stood_still {
         let removing = detaching.map(|time| format!(", {:.1} ms while they were removed", time.as_secs_f64() * 1e3));
@@ -113,7 +113,9 @@ fn switched(functions: &[SwitchedFunction]) {
     }
     let calls: u64 = functions.iter().map(|function| function.calls).sum();
     let unhooked = functions.iter().filter(|function| function.is_unhooked).count();
-    let uncounted = functions.iter().filter(|function| !function.is_exact).count() - unhooked;
+    let is_left_out = |function: &&SwitchedFunction| function.is_left_out && !function.is_unhooked;
+    let left_out = functions.iter().filter(is_left_out).count();
+    let uncounted = functions.iter().filter(|function| !function.is_exact).count() - unhooked - left_out;
     say(format_args!(
         "ada: {} not recorded all the time: {}; {calls} of {} calls were counted{}\n",
         if functions.len() == 1 { "1 function was".to_owned() } else { format!("{} functions were", functions.len()) },
@@ -126,6 +128,14 @@ fn switched(functions: &[SwitchedFunction]) {
         say(format_args!(
             "ada: for {unhooked} of these, even counting took more than the budget, so their hooks were removed: {} \
              (--exact-counts keeps them)\n",
+            some(names)
+        ));
+    }
+    if left_out > 0 {
+        let names = functions.iter().filter(is_left_out).map(|function| function.name.as_str());
+        say(format_args!(
+            "ada: {left_out} of these had no hooks from the start: in earlier runs, even counting took more than the budget: {} \
+             (--no-learning hooks them)\n",
             some(names)
         ));
     }

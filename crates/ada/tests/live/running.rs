@@ -29,11 +29,23 @@ impl Running {
 
     /// The same for one that was made otherwise.
     pub(super) fn start_program(program: &Program, options: &[&str]) -> Self {
+        Self::start_as(program, options, |_| ())
+    }
+
+    /// The same with what earlier runs have taught, and taught themselves, which is kept in `cache`.
+    pub(super) fn start_learning(cache: &Path, options: &[&str]) -> Self {
+        Self::start_as(&Program::new("switched.c"), options, |command| {
+            command.env_remove("ADA_NO_LEARNING").env("ADA_CACHE_DIR", cache);
+        })
+    }
+
+    fn start_as(program: &Program, options: &[&str], change: impl FnOnce(&mut Command)) -> Self {
         let program = program.build();
         let folder = tempfile::tempdir().unwrap();
         let mut command = run::command();
         command.args(["trace", "--output"]).arg(folder.path().join("sessions")).args(options);
         command.arg("--").arg(&program).env("XDG_RUNTIME_DIR", folder.path());
+        change(&mut command);
         let mut ada = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdin = ada.stdin.take();
         let stdout = BufReader::new(ada.stdout.take().unwrap());

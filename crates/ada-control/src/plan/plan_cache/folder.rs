@@ -1,4 +1,4 @@
-//! The folder of stored plans and types: bounded, and never in the way.
+//! The folder of stored plans and types, and of what earlier runs have taught: bounded, and never in the way.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -16,9 +16,10 @@ const USE_GRAIN: Duration = Duration::from_secs(3600);
 /// What a writer that died leaves behind goes after this time.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// How names of plans end, and of files with types.
+/// How names of plans end, and of files with types and with hot functions.
 pub(super) const PLAN: &str = "plan";
 pub(super) const TYPES: &str = "types";
+pub(crate) const HOT: &str = "hot";
 
 /// Where plans are kept by default: in `$ADA_CACHE_DIR`, `$XDG_CACHE_HOME/ada` or `~/.cache/ada`, whichever is set first.
 pub fn plan_folder() -> Option<PathBuf> {
@@ -26,17 +27,17 @@ pub fn plan_folder() -> Option<PathBuf> {
 }
 
 /// A folder of plans. It need not be there.
-pub(super) struct Folder {
+pub(crate) struct Folder {
     kept: CacheFolder,
 }
 
 impl Folder {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self { kept: CacheFolder { path } }
     }
 
     /// What is stored under a name, if nobody but the user can have written it.
-    pub(super) fn read(&self, name: &str) -> Option<Mmap> {
+    pub(crate) fn read(&self, name: &str) -> Option<Mmap> {
         let (file, metadata) = self.kept.open(name).ok()?;
         note_use(&file, &metadata);
         // SAFETY: plans are replaced and never changed, and only this user could do otherwise.
@@ -44,7 +45,7 @@ impl Folder {
     }
 
     /// Stores bytes under a name. Others see either these or what was there before.
-    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() as u64 > MOST_BYTES / 4 {
             return Ok(());
         }
@@ -52,7 +53,7 @@ impl Folder {
     }
 
     /// Removes what was not used for longest, until the rest is not too much.
-    pub(super) fn make_room(&self) {
+    pub(crate) fn make_room(&self) {
         self.make_room_for(MOST_BYTES, SystemTime::now());
     }
 
@@ -65,7 +66,7 @@ impl Folder {
             let Ok(used) = metadata.modified() else { continue };
             let is_abandoned = now.duration_since(used).is_ok_and(|age| age > ABANDONED);
             match path.extension().and_then(|extension| extension.to_str()) {
-                Some(PLAN | TYPES) => plans.push((used, metadata.len(), path)),
+                Some(PLAN | TYPES | HOT) => plans.push((used, metadata.len(), path)),
                 Some(UNFINISHED) if is_abandoned => drop(fs::remove_file(path)),
                 _ => {}
             }

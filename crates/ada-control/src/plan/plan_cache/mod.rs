@@ -15,9 +15,9 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use crate::plan::image_plan::ImagePlan;
-use folder::Folder;
 
 pub use folder::plan_folder;
+pub(crate) use folder::{Folder, HOT};
 pub(crate) use key::PlanKey;
 #[cfg(fuzzing)]
 pub(crate) use stored_plan::decode_lists;

@@ -18,7 +18,7 @@ const HEADER: usize = 8;
 /// A record's length has 16 bits.
 const LONGEST: usize = 1 << 16;
 
-pub(super) struct Ring {
+pub(crate) struct Ring {
     event: OwnedFd,
     pages: NonNull<u8>,
     room: usize,
@@ -30,7 +30,7 @@ pub(super) struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    pub(super) fn map(event: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn map(event: OwnedFd) -> io::Result<Self> {
         let mut room = ROOM;
         loop {
             match map(&event, room) {
@@ -41,7 +41,7 @@ impl Ring {
         }
     }
 
-    pub(super) fn event(&self) -> &OwnedFd {
+    pub(crate) fn event(&self) -> &OwnedFd {
         &self.event
     }
 
@@ -52,7 +52,7 @@ impl Ring {
     }
 
     /// Gives the kind, flags and body of each new record.
-    pub(super) fn read(&mut self, mut give: impl FnMut(u32, u16, &[u8])) {
+    pub(crate) fn read(&mut self, mut give: impl FnMut(u32, u16, &[u8])) {
         // Acquire pairs with the kernel's barrier before it moves the head: the records are there.
         let head = self.position(HEAD).load(Ordering::Acquire);
         // Relaxed: nobody else writes it.
