@@ -29,8 +29,9 @@ use crate::install::target_memory::{Program, TargetMemory};
 use crate::install::thread_words;
 use crate::plan::captured_functions::CapturedFunctions;
 use crate::plan::earlier_runs::{KnownProgram, id_of};
-use crate::plan::module::{Module, switchable_at};
+use crate::plan::module::Module;
 use crate::plan::planned_image::PlannedImage;
+use crate::plan::switchable::{switchable_at, switchable_indexes};
 use crate::plan::values::Values;
 use crate::program_id::ProgramId;
 
@@ -156,7 +157,7 @@ impl Installer {
         let functions = module.functions.len();
         self.shared.add_switches(front.start, module.id, functions);
         let hot = self.known.hot.of(|| module.file_id());
-        let left_out = hot.map(|hot| module.switchable_at(hot.left_out.iter().copied())).unwrap_or_default();
+        let left_out = hot.map(|hot| switchable_at(&module, hot.left_out.iter().copied())).unwrap_or_default();
         let has_jump =
             |function: &FunctionId| !image.arena.jumps_of(function.symbol_index() as usize, shift).is_empty();
         self.shared.switches.note_unhooked(&left_out.into_iter().filter(has_jump).collect::<Vec<_>>());
@@ -298,7 +299,7 @@ impl Installer {
         let Some(hot) = self.known.hot.of(id) else { return HashSet::new() };
         let has_jump = |site: &&Site| !site.is_exit && site.is_removable();
         let with_jump: HashSet<usize> = sites.iter().filter(has_jump).map(|site| site.function).collect();
-        let hot = switchable_at(&image.functions, &image.verdicts, captured, hot.left_out.iter().copied());
+        let hot = switchable_indexes(&image.functions, &image.verdicts, captured, hot.left_out.iter().copied());
         hot.filter(|index| with_jump.contains(index)).collect()
     }
 

@@ -16,7 +16,7 @@ use crate::overhead::measured_costs::{MeasuredCosts, set_range};
 use crate::overhead::unhooking::Unhooking;
 use crate::overhead::weights::Weights;
 use crate::overhead::{AgentTime, Calibrated};
-use crate::plan::probes;
+use crate::plan::{probes, switchable};
 use crate::switches::SwitchMode;
 use crate::tracked::{HookedPrograms, Programs};
 
@@ -382,5 +382,5 @@ fn is_of_scheduler(hooked: &HookedPrograms, function: FunctionId) -> bool {
 /// Whether a function may be counted.
 fn is_switchable(hooked: &HookedPrograms, function: FunctionId) -> bool {
     let module = hooked.modules.with_id(function.module());
-    module.is_some_and(|module| module.is_switchable(function.symbol_index() as usize))
+    module.is_some_and(|module| switchable::is_switchable(module, function.symbol_index() as usize))
 }

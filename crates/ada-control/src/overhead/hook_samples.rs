@@ -48,8 +48,8 @@ impl SampledTime {
 
     /// Of so much time, how much was spent in hooks; none where nothing was sampled.
     pub(crate) fn in_hooks_of(self, time: Duration) -> Option<f64> {
-        let share = self.samples_in_hooks as f64 / self.samples as f64;
-        (self.samples > 0).then(|| share * time.as_nanos() as f64)
+        let share = self.samples_in_hooks as f64 / self.samples.max(1) as f64;
+        (self.samples > 0).then_some(share * time.as_nanos() as f64)
     }
 }
 
@@ -72,7 +72,8 @@ impl HookSamples {
         let Some(memfd) = programs.switches.memfd().filter(|_| !new.is_empty()) else { return *sampled };
         let run: HashMap<ProcessId, usize> = {
             let hooked = programs.lock();
-            hooked.processes.iter().map(|(pid, facts)| (*pid, facts.programs.len())).collect()
+            let programs_of = |pid: ProcessId| hooked.processes.get(&pid).map_or(0, |facts| facts.programs.len());
+            new.iter().map(|sample| (sample.pid, programs_of(sample.pid))).collect()
         };
         for sample in new {
             let programs = run.get(&sample.pid).copied().unwrap_or_default();

@@ -9,6 +9,7 @@ use crate::file_id::FileId;
 use crate::overhead::budget::Costs;
 use crate::overhead::cpu_time::CpuTimes;
 use crate::plan::earlier_runs::{EarlierRuns, KnownCalls, KnownFunction};
+use crate::plan::switchable::switchable_at;
 use crate::tracked::Programs;
 
 /// So much of a program's own time says how often it calls something.
@@ -48,7 +49,7 @@ impl Lessons {
             }
             let functions = files.entry(file).or_default();
             let starts = module.functions.functions().iter().map(|function| function.start.0);
-            for function in module.switchable_at(starts) {
+            for function in switchable_at(module, starts) {
                 let Some(&calls) = calls.get(&function) else { continue };
                 let seconds = self.unhooked_at.get(&function).unwrap_or(&self.own_ns).max(1.0) / 1e9;
                 let start = module.functions.functions()[function.symbol_index() as usize].start;

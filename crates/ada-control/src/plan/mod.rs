@@ -16,5 +16,6 @@ pub(crate) mod planned_image;
 pub(crate) mod probes;
 pub(crate) mod relied_on;
 pub(crate) mod suspicion;
+pub(crate) mod switchable;
 mod task_completions;
 pub(crate) mod values;

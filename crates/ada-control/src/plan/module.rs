@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ada_event::{FunctionId, ImageOffset, ModuleId};
+use ada_event::ModuleId;
 use ada_image::FunctionTable;
 use ada_patch::{SkipReason, Verdict};
 use ada_process::maps::LoadedFile;
@@ -11,7 +11,6 @@ use crate::file_id::FileId;
 use crate::plan::captured_functions::CapturedFunctions;
 use crate::plan::earlier_runs::id_of;
 use crate::plan::planned_image::PlannedImage;
-use crate::plan::probes;
 use crate::program_id::ProgramId;
 
 /// An image of the target, with the verdict on each of its functions.
@@ -91,17 +90,6 @@ impl Module {
         self.functions.name(index).map_or_else(module_and_offset, |name| ada_image::demangle(name).into_owned())
     }
 
-    /// Whether a function may be counted, or lose its hook: it is hooked, and the analysis does not live on it.
-    pub(crate) fn is_switchable(&self, index: usize) -> bool {
-        is_switchable(&self.functions, &self.verdicts, &self.captured, index)
-    }
-
-    /// The functions that start at these places, and that may be switched before anybody has seen what they do.
-    pub(crate) fn switchable_at(&self, starts: impl IntoIterator<Item = u64>) -> Vec<FunctionId> {
-        let indexes = switchable_at(&self.functions, &self.verdicts, &self.captured, starts);
-        indexes.map(|index| FunctionId::new(self.id, index as u32)).collect()
-    }
-
     /// What is known of it by earlier runs is known by this.
     pub(crate) fn file_id(&self) -> Option<FileId> {
         id_of(&self.file.path, self.build_id.as_deref())
@@ -111,23 +99,4 @@ impl Module {
     pub(crate) fn quarantined(&self) -> usize {
         self.verdicts.iter().filter(|verdict| **verdict == Verdict::Skipped(SkipReason::Quarantined)).count()
     }
-}
-
-/// Whether a function of an image may be counted, or lose its hook.
-fn is_switchable(functions: &FunctionTable, verdicts: &[Verdict], captured: &CapturedFunctions, index: usize) -> bool {
-    !matches!(verdicts.get(index), None | Some(Verdict::Skipped(_)))
-        && !probes::is_vital(functions, index)
-        && !captured.ends_tasks(index)
-}
-
-/// The functions of an image that start at these places, by number, as far as they may be switched, and nobody wants their
-/// values.
-pub(crate) fn switchable_at(
-    functions: &FunctionTable,
-    verdicts: &[Verdict],
-    captured: &CapturedFunctions,
-    starts: impl IntoIterator<Item = u64>,
-) -> impl Iterator<Item = usize> {
-    let indexes = starts.into_iter().filter_map(|start| functions.index_at(ImageOffset(start)));
-    indexes.filter(|index| is_switchable(functions, verdicts, captured, *index) && captured.probed(*index).is_none())
 }

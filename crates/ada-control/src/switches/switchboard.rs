@@ -159,7 +159,9 @@ impl Switchboard {
         let left_out = self.shared.switches.unhooked_of(module);
         let functions: Vec<FunctionId> =
             left_out.into_iter().map(|index| FunctionId::new(module, index as u32)).collect();
-        self.switch(&functions, SwitchMode::Unhooked, EARLIER);
+        if !functions.is_empty() {
+            self.switch(&functions, SwitchMode::Unhooked, EARLIER);
+        }
     }
 
     /// Has functions counted because of earlier runs. Gives those that are: nobody has said anything of them in this one.

@@ -21,6 +21,7 @@ use crate::install::shared_memory::SharedMemory;
 use crate::launch::workshop::HookedProgram;
 use crate::plan::earlier_runs::HotFunctions;
 use crate::plan::module::Module;
+use crate::plan::switchable::switchable_at;
 use crate::program_id::ProgramId;
 use crate::switches::Switchboard;
 
@@ -211,7 +212,7 @@ impl Programs {
             self.switches.leave_values_for_later(&later);
             self.switches.note_left_out(module.id);
             if let Some(hot) = hot.of(|| module.file_id()) {
-                let counted = self.switches.count_from_start(&module.switchable_at(hot.counted.iter().copied()));
+                let counted = self.switches.count_from_start(&switchable_at(&module, hot.counted.iter().copied()));
                 self.counted_from_start.lock().expect("nobody panics with the lock").extend(counted);
             }
             hooked.modules.add(module);

@@ -31,6 +31,10 @@ pub(crate) struct HotInFile {
 impl HotFunctions {
     /// Chooses by what is known: the coldest functions are recorded, those that follow are counted, and the rest is left out.
     pub(super) fn choose(known: &KnownCalls, max_overhead: f64) -> Self {
+        let is_cost = |ns: f64| ns > 0.0 && ns.is_finite();
+        if !is_cost(known.recorded_ns) || !is_cost(known.counted_ns) {
+            return Self::default();
+        }
         let of_file = |(file, functions): (_, &Vec<KnownFunction>)| {
             functions.iter().map(move |it| (file, *it)).collect::<Vec<(&FileId, KnownFunction)>>()
         };
@@ -70,8 +74,19 @@ impl HotFunctions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     const FILE: [u8; 1] = [1];
+
+    #[test]
+    fn numbers_that_are_none_teach_nothing() {
+        let files: BTreeMap<FileId, Vec<KnownFunction>> =
+            [(FileId::of(Some(&FILE), b""), vec![KnownFunction(1, 1e9)])].into();
+        for recorded_ns in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+            let known = KnownCalls { recorded_ns, counted_ns: 2.0, files: files.clone(), ..KnownCalls::default() };
+            assert_eq!(HotFunctions::choose(&known, 0.1), HotFunctions::default(), "{recorded_ns}");
+        }
+    }
 
     fn chosen(functions: &[(u64, f64)], runs: u32) -> (Vec<u64>, Vec<u64>) {
         let file = FileId::of(Some(&FILE), b"");

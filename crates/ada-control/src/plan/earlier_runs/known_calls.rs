@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::hot_functions::HotFunctions;
 use crate::file_id::FileId;
 
 /// Of all functions of a program, those that are called most.
@@ -58,15 +57,6 @@ impl KnownCalls {
         self.files.values_mut().for_each(|functions| functions.retain(|it| it.1 > least));
         self.files.retain(|_, functions| !functions.is_empty());
     }
-
-    /// What to do with the functions of the next run, so that hooks take no more than a share of its time.
-    pub(crate) fn hot_within(&self, max_overhead: f64) -> HotFunctions {
-        let is_cost = |ns: f64| ns > 0.0 && ns.is_finite();
-        if !is_cost(self.recorded_ns) || !is_cost(self.counted_ns) {
-            return HotFunctions::default();
-        }
-        HotFunctions::choose(self, max_overhead)
-    }
 }
 
 #[cfg(test)]
@@ -108,13 +98,5 @@ mod tests {
         let calls = known(&[(0x1000, 8000.5)]);
         let text = serde_json::to_string(&calls).unwrap();
         assert_eq!(serde_json::from_str::<KnownCalls>(&text).unwrap(), calls);
-    }
-
-    #[test]
-    fn numbers_that_are_none_teach_nothing() {
-        for recorded_ns in [0.0, -1.0, f64::INFINITY, f64::NAN] {
-            let calls = KnownCalls { recorded_ns, ..known(&[(1, 1e9)]) };
-            assert_eq!(calls.hot_within(0.1), HotFunctions::default(), "{recorded_ns}");
-        }
     }
 }

@@ -67,7 +67,7 @@ impl EarlierRuns {
         let mut chosen = self.chosen.lock().expect("nobody panics with the lock");
         let choose = || {
             let known = self.read(&id).unwrap_or_default();
-            Arc::new(known.hot_within(self.max_overhead))
+            Arc::new(HotFunctions::choose(&known, self.max_overhead))
         };
         let hot = chosen.entry(id.clone()).or_insert_with(choose).clone();
         KnownProgram { id: Some(id), hot }
