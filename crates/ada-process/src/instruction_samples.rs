@@ -1,14 +1,13 @@
-//! What threads execute: samples of their instruction pointers, as the kernel takes them for whoever may ask.
+//! What threads execute: samples of their instruction pointers, as the kernel takes them for administrators.
 //!
-//! Administrators have those of the whole machine. Others have those of a thread and of all that it makes from then on, without
-//! what the kernel does for them.
+//! Others could have samples without those of the kernel at work for a thread: of these one could not say what share of its time
+//! anything takes.
 
 use std::io;
 
-use ada_event::{ProcessId, RuntimeAddr, ThreadId};
+use ada_event::{ProcessId, RuntimeAddr};
 
 use crate::perf_events::{Ring, Wanted, Whose, online_processors, open_on_processors};
-use crate::procfs::ProcessDir;
 
 /// How much work lies between two samples: a sample takes about a microsecond, so that all of them take a thousandth.
 const APART_NS: u64 = 1_000_000;
@@ -30,20 +29,10 @@ pub struct InstructionSample {
 }
 
 impl InstructionSamples {
-    /// Takes those of a process and of all that it makes from now on. Whoever may have only those of a thread has none of a process
-    /// with several.
-    pub fn of(pid: ProcessId) -> io::Result<Self> {
+    /// Takes those of the whole machine from now on.
+    pub fn of_machine() -> io::Result<Self> {
         let apart = APART_NS * (online_processors().len() as u64).div_ceil(PROCESSORS).max(1);
-        let wanted = Wanted::Instructions { apart };
-        let rings = match open_on_processors(wanted, Whose::Everybody) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                if ProcessDir::of(pid).threads()?.len() > 1 {
-                    return Err(error);
-                }
-                open_on_processors(wanted, Whose::Thread(ThreadId(pid.0)))?
-            }
-            rings => rings?,
-        };
+        let rings = open_on_processors(Wanted::Instructions { apart }, Whose::Everybody)?;
         Ok(Self { rings: rings.into_iter().map(|(_, ring)| ring).collect() })
     }
 
@@ -106,7 +95,7 @@ mod tests {
     #[test]
     fn work_is_sampled() {
         // Where the kernel does not tell, there is nothing to be read.
-        let Ok(mut samples) = InstructionSamples::of(this_process()) else { return };
+        let Ok(mut samples) = InstructionSamples::of_machine() else { return };
         let (mut own, begun) = (0, std::time::Instant::now());
         while own < 5 && begun.elapsed() < std::time::Duration::from_secs(20) {
             samples.read(|sample| own += usize::from(sample.pid == this_process()));

@@ -307,6 +307,8 @@ impl<'a> Governor<'a> {
 pub(crate) struct WholeRun<'a> {
     window: Window,
     hooked: &'a HookedPrograms,
+    /// By samples of the run: how far the calibration may be off does not matter then.
+    is_measured: bool,
 }
 
 impl<'a> WholeRun<'a> {
@@ -333,14 +335,14 @@ impl<'a> WholeRun<'a> {
                 window.other_events += count;
             }
         }
-        Self { window, hooked }
+        Self { window, hooked, is_measured: false }
     }
 
     /// Has a calibration say what hooks have taken in this run, as far as samples tell.
-    pub(crate) fn measure(&self, cost: &mut Calibrated, sampled: SampledTime) {
+    pub(crate) fn measure(&mut self, cost: &mut Calibrated, sampled: SampledTime) {
         let costs = Costs::of(cost);
         let agent_ns = self.window.other_ns(costs);
-        set_range(
+        self.is_measured = set_range(
             cost,
             (self.window.hook_ns(costs) - agent_ns, agent_ns),
             sampled,
@@ -350,13 +352,13 @@ impl<'a> WholeRun<'a> {
 
     /// What a budget would have done to it, had it had one.
     pub(crate) fn advise(&self, cost: &Calibrated, max_overhead: f64) -> Option<Advice> {
-        let Self { window, hooked } = self;
+        let Self { window, hooked, is_measured } = self;
         // A share of next to nothing, or of what nobody has looked at, is no estimate.
         if window.cpu_ns < LEAST.as_nanos() as f64 {
             return None;
         }
         let costs = Costs::of(cost);
-        let error = cost.pair_error / cost.pair.max(0.1);
+        let error = if *is_measured { 0.0 } else { cost.pair_error / cost.pair.max(0.1) };
         let least = window.overhead_if(costs, cost.at_least * (1.0 - error));
         let most = window.overhead_if(costs, cost.at_most * (1.0 + error));
         // A calibration that the machine has disturbed may leave nothing.

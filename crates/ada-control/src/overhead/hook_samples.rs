@@ -54,9 +54,9 @@ impl SampledTime {
 }
 
 impl HookSamples {
-    /// Begins to sample a process and all that it makes.
-    pub(crate) fn begin(pid: ProcessId) -> Self {
-        Self { samples: InstructionSamples::of(pid).ok(), code: HashMap::new(), sampled: SampledTime::default() }
+    /// Begins to sample.
+    pub(crate) fn begin() -> Self {
+        Self { samples: InstructionSamples::of_machine().ok(), code: HashMap::new(), sampled: SampledTime::default() }
     }
 
     /// What was sampled of these processes so far.

@@ -7,7 +7,7 @@ use ada_format::atf::HookCost;
 use crate::overhead::budget::Costs;
 use crate::overhead::hook_samples::SampledTime;
 
-/// How much of what hooks take is spent in them: 0.73 to 0.88 in eleven programs of Debian (2026-11-19). The rest is the program's own
+/// How much of what hooks take is spent in them: 0.73 to 0.88 in eleven runs of ten programs of Debian (2026-11-19). The rest is the program's own
 /// code that waits for its caches, and the jumps.
 const SPENT_IN_HOOKS: f64 = 0.8;
 /// The same in programs where it is least, and most; samples do not always fall on the right side.
@@ -63,20 +63,21 @@ impl MeasuredCosts {
 }
 
 /// Says how many times its calibrated cost a hook has taken, at least and at most, by the samples of a whole run that has used so
-/// much time. Leaves what was said without samples where there are too few. `estimated_ns` is what hooks take by the calibration,
+/// much time. False where there are too few: what was said without them stays. `estimated_ns` is what hooks take by the calibration,
 /// and `agent_ns` what the agent has counted beside that.
 pub(super) fn set_range(
     cost: &mut HookCost,
     (estimated_ns, agent_ns): (f64, f64),
     sampled: SampledTime,
     used: Duration,
-) {
-    let Some(in_hooks) = sampled.in_hooks_of(used).filter(|_| sampled.samples_in_hooks >= ENOUGH) else { return };
+) -> bool {
+    let Some(in_hooks) = sampled.in_hooks_of(used).filter(|_| sampled.samples_in_hooks >= ENOUGH) else { return false };
     // Of samples, twice the standard error.
     let error = 2.0 / (sampled.samples_in_hooks as f64).sqrt();
     let times = (in_hooks - agent_ns).max(0.0) / estimated_ns.max(1.0);
     cost.at_least = times * (1.0 - error) / SPENT_AT_MOST;
     cost.at_most = times * (1.0 + error) / SPENT_AT_LEAST;
+    true
 }
 
 #[cfg(test)]
@@ -108,9 +109,9 @@ mod tests {
     #[test]
     fn a_run_says_how_far_its_calibration_was_off() {
         let mut cost = HookCost { at_least: 0.8, at_most: 2.5, ..HookCost::default() };
-        set_range(&mut cost, (1e8, 0.0), sampled(49, 1000), SECOND);
+        assert!(!set_range(&mut cost, (1e8, 0.0), sampled(49, 1000), SECOND));
         assert_eq!([cost.at_least, cost.at_most], [0.8, 2.5], "too few samples");
-        set_range(&mut cost, (0.9e8, 0.4e8), sampled(400, 1000), SECOND);
+        assert!(set_range(&mut cost, (0.9e8, 0.4e8), sampled(400, 1000), SECOND));
         assert!((cost.at_least - 4.0 * 0.9 / 1.05).abs() < 1e-9 && (cost.at_most - 4.0 * 1.1 / 0.6).abs() < 1e-9);
     }
 }

@@ -134,7 +134,7 @@ impl Finish<'_> {
             let numbers = numbers.read().expect("nobody panics with the lock");
             let counted = switches.counts().values().sum();
             let agent_ns = AgentTime::new(drain.rings().clone(), drain.clock()).so_far();
-            let run = WholeRun::new(&tally, counted, cost, (cpu, agent_ns), &numbers, &hooked);
+            let mut run = WholeRun::new(&tally, counted, cost, (cpu, agent_ns), &numbers, &hooked);
             run.measure(cost, sampled);
             run
         });

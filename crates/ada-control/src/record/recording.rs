@@ -105,7 +105,7 @@ pub(crate) fn record(
     let start_up = started.elapsed();
     progress.running();
     let neighbours = Neighbours::begin();
-    let samples = Mutex::new(HookSamples::begin(pid));
+    let samples = Mutex::new(HookSamples::begin());
     let process = Pidfd::open(pid).doing("watching the program")?;
     release()?;
 

@@ -94,13 +94,12 @@ pub(crate) fn open_event(wanted: Wanted, whose: Whose, processor: u16) -> io::Re
             clock: libc::CLOCK_BOOTTIME,
             ..common
         },
-        // Who may have those of everybody may know where the kernel works, too.
         Wanted::Instructions { apart } => Attributes {
             config: CPU_CLOCK,
             sample_period: apart,
             sample_type: IN_SAMPLES,
             sample_regs_user: SAMPLED_INSTRUCTION_POINTER,
-            flags: common.flags | EXCLUDE_IDLE | if matches!(whose, Whose::Everybody) { 0 } else { EXCLUDE_KERNEL },
+            flags: common.flags | EXCLUDE_IDLE,
             ..common
         },
     };
