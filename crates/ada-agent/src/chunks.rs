@@ -12,9 +12,10 @@ use crate::arch::{clock, thread_pointer};
 use crate::code_edits;
 use crate::config::{Item, get};
 use crate::growth;
-use crate::memory::{pool, shadow_base};
+use crate::memory::{first_shadow_base, pool};
 use crate::recorder::{self, Patience};
 use crate::syscall::SignalsBlocked;
+use crate::tall_stacks;
 
 const WAIT_STEP: u32 = 200_000;
 /// How long a wait lasts in which the drain has nothing to free …
@@ -258,7 +259,9 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         header.has_handed_over_others.store(0, Ordering::Relaxed);
         header.program.store(get(Item::Program) as u32, Ordering::Relaxed);
         header.thread_pointer.store(thread_pointer(), Ordering::Relaxed);
-        header.shadow_base_low.store(shadow_base((*state).number as usize) as u32, Ordering::Relaxed);
+        let own_stack = (*state).number as usize;
+        header.shadow_base_low.store(first_shadow_base(own_stack) as u32, Ordering::Relaxed);
+        header.tall_shadow_low.store(tall_stacks::start_of(own_stack).unwrap_or(0) as u32, Ordering::Relaxed);
         header.lost_before.store((*state).lost, Ordering::Relaxed);
         header.waited_ticks.store(waited, Ordering::Relaxed);
         header.drained.store(0, Ordering::Relaxed);
@@ -268,6 +271,19 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         if lane == Lane::Index {
             (*state).lost = 0;
         }
+    }
+}
+
+/// Notes in a thread's chunk that its own stack has a tall shadow stack from now on.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub(crate) unsafe fn note_tall(state: *mut ThreadState) {
+    // SAFETY: the caller's promise.
+    let (position, own_stack) = unsafe { ((*state).index_position, (*state).number as usize) };
+    if let Some(chunk) = chunk_of(position) {
+        let start = tall_stacks::start_of(own_stack).unwrap_or(0);
+        pool().header(chunk).tall_shadow_low.store(start as u32, Ordering::Release);
     }
 }
 

@@ -128,18 +128,8 @@ pub(crate) fn add_region(known: usize) -> bool {
         return false;
     }
     let address = region_address(region);
-    // SAFETY: new memory, where nothing is. Older kernels take the address for a hint.
-    let mapped =
-        unsafe { syscall::call(MMAP, [address, private::BYTES as u64, READ_AND_WRITE, PRIVATE_MEMORY, u64::MAX, 0]) }
-            as u64;
-    if mapped != address {
-        if mapped & (PAGE - 1) == 0 {
-            // SAFETY: what was just mapped.
-            unsafe { syscall::call(MUNMAP, [mapped, private::BYTES as u64, 0, 0, 0, 0]) };
-        }
-        if !syscall::is_readable(address, 1) {
-            return false;
-        }
+    if !map_private(address, private::BYTES as u64) {
+        return false;
     }
     // SAFETY: the owner words, which a fork child must not take for its own.
     if unsafe { syscall::call(MADVISE, [address, private::WIPED_BYTES as u64, WIPE_ON_FORK, 0, 0, 0]) } != 0 {
@@ -147,6 +137,20 @@ pub(crate) fn add_region(known: usize) -> bool {
     }
     process_block().further_regions.fetch_add(1, Ordering::Release);
     true
+}
+
+/// Maps memory of the process's own, unless it is there.
+pub(crate) fn map_private(address: u64, bytes: u64) -> bool {
+    // SAFETY: new memory, where nothing is. Older kernels take the address for a hint.
+    let mapped = unsafe { syscall::call(MMAP, [address, bytes, READ_AND_WRITE, PRIVATE_MEMORY, u64::MAX, 0]) } as u64;
+    if mapped == address {
+        return true;
+    }
+    if mapped & (PAGE - 1) == 0 {
+        // SAFETY: what was just mapped.
+        unsafe { syscall::call(MUNMAP, [mapped, bytes, 0, 0, 0, 0]) };
+    }
+    syscall::is_readable(address, 1)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use ada_ring::{Orders, Pool, ShadowFrame, ThreadState, shadow_stack};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::config::{Item, get};
+use crate::tall_stacks;
 
 /// The shared memory.
 pub fn pool() -> Pool {
@@ -80,13 +81,24 @@ pub fn agent_stack(number: usize) -> u64 {
 
 /// The sentinel below the first frame of a shadow stack.
 pub fn shadow_base(number: usize) -> *mut ShadowFrame {
-    let start = shadow_start(number);
-    (start + u64::from(shadow_stack::sentinel_at(start as u32))) as *mut ShadowFrame
+    sentinel_in(tall_stacks::start_of(number).unwrap_or_else(|| shadow_start(number)))
+}
+
+/// The same of the one that a stack has to begin with.
+pub fn first_shadow_base(number: usize) -> *mut ShadowFrame {
+    sentinel_in(shadow_start(number))
 }
 
 /// The end of a shadow stack's memory.
 pub fn shadow_end(number: usize) -> u64 {
-    shadow_start(number) + private::SHADOW_BYTES as u64
+    match tall_stacks::start_of(number) {
+        Some(start) => start + shadow_stack::TALL_BYTES as u64,
+        None => shadow_start(number) + private::SHADOW_BYTES as u64,
+    }
+}
+
+fn sentinel_in(start: u64) -> *mut ShadowFrame {
+    (start + u64::from(shadow_stack::sentinel_at(start as u32))) as *mut ShadowFrame
 }
 
 fn shadow_start(number: usize) -> u64 {

@@ -5,6 +5,7 @@ use ada_ring::{ShadowFrame, ThreadState};
 
 use crate::config::{Item, get};
 use crate::memory::shadow_end;
+use crate::tall_stacks;
 
 /// The newest frame, or the sentinel.
 ///
@@ -21,7 +22,10 @@ pub(crate) unsafe fn top(state: *mut ThreadState) -> *mut ShadowFrame {
 /// `state` is a thread state in use.
 pub(crate) unsafe fn newest(state: *mut ThreadState) -> Option<*mut ShadowFrame> {
     // SAFETY: the caller's promise.
-    unsafe { ((*state).shadow_top > (*state).shadow_base).then(|| top(state)) }
+    unsafe {
+        tall_stacks::put_right(state);
+        ((*state).shadow_top > (*state).shadow_base).then(|| top(state))
+    }
 }
 
 /// Bytes below the end of the stack that a sentinel has for a slot. Slots are at multiples of 8: no exit takes it for its own.
@@ -62,6 +66,7 @@ pub(crate) unsafe fn set_limits(state: *mut ThreadState) {
         };
         let limit = end - ((2 + HANDLER_FRAMES) * ShadowFrame::SIZE) as u64;
         (*state).shadow_limit = limit.min((*state).record_limit);
+        (*state).may_grow = u64::from(tall_stacks::can_take_over(state));
     }
 }
 

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 
 use crate::arch::clock;
 use crate::memory::{owner, process_block, regions, state_threads, states};
-use crate::{growth, syscall};
+use crate::{growth, syscall, tall_stacks};
 
 /// Stands for a thread where only the shadow stack is in use.
 const A_STACK: u32 = u32::MAX;
@@ -25,6 +25,7 @@ pub(crate) fn claim_for_stack() -> Option<usize> {
 /// The same, given back.
 pub(crate) fn give_back(number: usize) {
     if number != 0 && number < states() {
+        tall_stacks::give_back(number);
         let _ = state_threads(number / STATES)[number % STATES].compare_exchange(
             A_STACK,
             0,
@@ -36,6 +37,12 @@ pub(crate) fn give_back(number: usize) {
 
 /// Claims a state for a thread of this process; `None` where all belong to living ones.
 pub(crate) fn claim(thread: u32, process: u32) -> Option<usize> {
+    let claimed = claim_any(thread, process)?;
+    tall_stacks::give_back(claimed);
+    Some(claimed)
+}
+
+fn claim_any(thread: u32, process: u32) -> Option<usize> {
     let holder = |number: usize| &state_threads(number / STATES)[number % STATES];
     let take = |number: usize, from: u32| {
         holder(number).compare_exchange(from, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()

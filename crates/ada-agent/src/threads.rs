@@ -176,11 +176,12 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, (process, thread): (u3
         (*fresh).stack_number = number as u32;
         (*fresh).shadow_base = base as u64;
         (*fresh).shadow_top = base as u64;
-        set_limits(fresh);
         note_stack(fresh, slot);
         (*fresh).tid = thread;
         (*fresh).pid = process;
         (*fresh).number = number as u32;
+        (*fresh).goroutine_stack_high = 0;
+        set_limits(fresh);
         (*fresh).forked_by = 0;
         (*fresh).lost = 0;
         (*fresh).is_left = 0;

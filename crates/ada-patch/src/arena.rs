@@ -33,10 +33,10 @@ const ALIGN: usize = 16;
 
 /// No template is longer: what counts, and what records.
 const COUNTER_BYTES: usize = 64;
-const RECORDER_BYTES: usize = 496;
+const RECORDER_BYTES: usize = 512;
 /// What those take beyond that which choose between two ways to record, guarded probes and functions whose registers are kept while
 /// that is seldom, and room for the few that an image has.
-const GUARDED_BYTES: usize = 80;
+const GUARDED_BYTES: usize = 96;
 const GUARDED_ROOM: usize = 64 * GUARDED_BYTES;
 
 /// Most displaced sequences are under 16 bytes; a few of the longest fit between them.

@@ -88,6 +88,8 @@ pub struct ChunkHeader {
     pub ordinal: AtomicU64,
     /// Low half of the address of the shadow stack of the thread's own stack: records with another one belong to other stacks.
     pub shadow_base_low: AtomicU32,
+    /// The same of the tall shadow stack that has taken its place, as soon as there is one; else 0.
+    pub tall_shadow_low: AtomicU32,
     /// 1 while the drain reads: the owner then does not take the chunk back.
     pub reader_busy: AtomicU32,
     /// Records of this thread that were given up before this chunk's first one.

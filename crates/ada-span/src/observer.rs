@@ -100,9 +100,19 @@ impl<'a> Observer<'a> {
         self.detail = detail;
         self.follows = if self.callbacks.is_some() { follows } else { Follows::Nothing };
         self.open_calls.clear();
+        if let Some(callbacks) = &mut self.callbacks {
+            callbacks.begin_thread();
+        }
         self.logical.begin_thread();
         self.sync.begin_thread(thread);
         self.jumped = None;
+    }
+
+    /// The thread goes on with a stack.
+    pub(crate) fn change_stack(&mut self, stack: u64) {
+        if let Some(callbacks) = &mut self.callbacks {
+            callbacks.change_stack(stack);
+        }
     }
 
     #[inline]

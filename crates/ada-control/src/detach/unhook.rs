@@ -216,7 +216,7 @@ fn unmap(
     let is_last = |mapping: &&Mapping| layout.is_some_and(|it| [it.pool, it.agent()].contains(&mapping.start));
     let (last, others): (Vec<&Mapping>, Vec<&Mapping>) = ours.partition(is_last);
     let range = |mapping: &&Mapping| mapping.start..mapping.end;
-    let states = layout.map(MemoryLayout::private);
+    let states = layout.map(MemoryLayout::unshared);
     for range in others.iter().map(range).chain(states).chain(last.iter().map(range)) {
         halted.system_call(libc::SYS_munmap, [range.start.0, range.end - range.start, 0, 0, 0, 0])?;
     }

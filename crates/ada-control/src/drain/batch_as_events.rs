@@ -7,6 +7,7 @@ use ada_process::Clock;
 use ada_ring::RawRecord;
 use ada_ring::record::RecordKind;
 
+use super::own_stack::OwnStack;
 use crate::drain::detail_lane::{Remembered, ThreadDetails};
 use crate::install::function_numbers::FunctionNumbers;
 
@@ -20,7 +21,7 @@ pub(super) struct BatchAsEvents<'a> {
     pub(super) not_before: TraceNanos,
     pub(super) thread: ThreadId,
     /// The thread's own stack: see [`RawRecord::stack`].
-    pub(super) own_stack: u32,
+    pub(super) own_stack: OwnStack,
     /// Which function each number stands for.
     pub(super) known: &'a FunctionNumbers,
     /// The detail of each; none where none has any.
@@ -80,13 +81,13 @@ impl<'a> BatchAsEvents<'a> {
 }
 
 /// How a stack is called in events: 0 is the thread's own. Those that the agent names come behind all others.
-fn stack_number(record: &RawRecord, own: u32) -> FunctionId {
+fn stack_number(record: &RawRecord, own: OwnStack) -> FunctionId {
     const NAMED: u64 = 1 << 32;
     FunctionId(match record.named_stack() {
         Some(0) => 0,
         Some(name) => NAMED + u64::from(name),
-        None if record.stack() == own => 0,
-        None => u64::from(record.stack()) + 1,
+        None if own.stack_of(record) == own.number() => 0,
+        None => u64::from(own.stack_of(record)) + 1,
     })
 }
 
@@ -131,7 +132,7 @@ mod tests {
             clock: Clock::in_nanoseconds(1000),
             not_before: TraceNanos(1006),
             thread: ThreadId(4),
-            own_stack: BASE >> 20,
+            own_stack: OwnStack::with_number(BASE >> 20),
             known: &known,
             links: &[DetailSeq::NONE, DetailSeq(8)],
         };

@@ -121,6 +121,7 @@ mod tests {
     use ada_ring::{ChunkState, DetailMode, OnFull, RawRecord};
 
     use super::super::details_in_place::tests::{SHAPE, begin, capture};
+    use super::super::own_stack::OwnStack;
     use super::*;
     use crate::arch::platform::PLATFORM;
     use crate::install::function_numbers::FunctionNumbers;
@@ -166,7 +167,7 @@ mod tests {
                     clock: Clock::in_nanoseconds(0),
                     not_before: TraceNanos(0),
                     thread: ThreadId(1),
-                    own_stack: 0,
+                    own_stack: OwnStack::default(),
                     known: &FunctionNumbers::default(),
                     links: &[],
                 };

@@ -4,12 +4,13 @@ use std::sync::atomic::Ordering;
 
 use ada_format::atf::HexAddr;
 use ada_ring::chunk::IS_EXITING;
-use ada_ring::{ChunkReader, ChunkState, RECORDS_END, shadow_stack};
+use ada_ring::{ChunkReader, ChunkState, RECORDS_END};
 
 use super::Drain;
 use super::batch_facts::BatchFacts;
 use super::detail_lane::ThreadChunks;
 use super::gap_log::Wait;
+use super::own_stack::OwnStack;
 use super::pending_chunk::PendingChunk;
 use super::session::SessionFiles;
 use super::thread_progress::BatchGaps;
@@ -59,7 +60,7 @@ impl Drain {
             self.read_interrupting(pending);
         }
         let first = self.batch.iter().map(|record| record.tsc).find(|tsc| *tsc > 0);
-        let own_stack = shadow_stack::number(header.shadow_base_low.load(Ordering::Relaxed));
+        let own_stack = OwnStack::of(header);
         let progress = self.writer.threads.entry((pending.pid, pending.tid)).or_default();
         if progress.begin_chunk(pending, used, &self.batch, &mut gaps) {
             gaps.without_chunk = lost;

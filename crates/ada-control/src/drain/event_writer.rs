@@ -16,6 +16,7 @@ use super::event_tally::SharedTally;
 use super::figures::Figures;
 use super::gap_log::{GapLog, Wait};
 use super::latencies::Latencies;
+use super::own_stack::OwnStack;
 use super::pending_chunk::PendingChunk;
 use super::printed_calls::PrintedCalls;
 use super::session::SessionFiles;
@@ -113,7 +114,7 @@ impl EventWriter {
         pending: &PendingChunk,
         facts: &BatchFacts,
         others: &ThreadChunks<'_>,
-        own_stack: u32,
+        own_stack: OwnStack,
         files: &mut SessionFiles,
     ) -> Result<(), ControlError> {
         if batch.is_empty() {
@@ -143,6 +144,8 @@ impl EventWriter {
         let mut has_windows = false;
         if let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_on() || progress.window.is_open(base)) {
             let times = event_times(batch, &times, &self.clock, progress.last);
+            progress.window.open_calls.own_stack = own_stack;
+            progress.window.open_values.own_stack = own_stack;
             let by_values = watch.fired_by_values(batch, &mut progress.details, &mut progress.window.open_values);
             let events = BatchEvents { remembered: progress.details.remembered(), base, times: &times };
             let open_calls = &mut progress.window.open_calls;

@@ -17,6 +17,7 @@ mod event_writer;
 mod figures;
 mod gap_log;
 mod latencies;
+mod own_stack;
 mod pending_chunk;
 mod printed_calls;
 mod seen_processes;

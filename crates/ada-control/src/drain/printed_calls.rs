@@ -98,7 +98,8 @@ impl PrintedCalls {
             let captured = if record.is_probed() { details.take(record.tsc) } else { None };
             let payload = captured.map(|captured| captured.probe_payload(function));
             let thread = (pid, events.thread);
-            let (stack, depth, time) = (record.stack(), record.depth(), events.time(number));
+            let (stack, depth) = (events.own_stack.stack_of(record), record.depth());
+            let time = events.time(number);
             if matches!(record.kind(), RecordKind::Call | RecordKind::EntryOnly) {
                 let arguments = captured_values::arguments(printed.signature.as_deref(), payload.as_ref());
                 self.print_open(thread);

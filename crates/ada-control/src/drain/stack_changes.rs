@@ -2,6 +2,8 @@
 
 use ada_ring::RawRecord;
 
+use super::own_stack::OwnStack;
+
 /// The stack that a thread's last event was on, if it was not its own.
 #[derive(Default)]
 pub(super) struct StackChanges {
@@ -20,8 +22,8 @@ impl Stack {
         Self { by_address, name: None }
     }
 
-    fn is(&self, own: u32) -> bool {
-        self.name.map_or(self.by_address == own, |name| name == 0)
+    fn is(&self, own: OwnStack) -> bool {
+        self.name.map_or(self.by_address == own.number(), |name| name == 0)
     }
 
     /// The record that says so, before another one.
@@ -41,18 +43,18 @@ impl StackChanges {
         &mut self,
         batch: &[RawRecord],
         times: &mut Vec<u64>,
-        own: u32,
+        own: OwnStack,
         is_one_stack: bool,
     ) -> Option<Vec<RawRecord>> {
         let first = batch.first()?;
-        let is_own = is_one_stack && first.stack() == own && self.other.is_none();
+        let is_own = is_one_stack && own.stack_of(first) == own.number() && self.other.is_none();
         if is_own && batch.iter().all(|record| record.named_stack().is_none()) {
             return None;
         }
-        let mut stack = Stack::by_address(own);
+        let mut stack = Stack::by_address(own.number());
         let mut is_said = match self.other {
             // It is still there: that is said again.
-            Some(other) if other.by_address == first.stack() => {
+            Some(other) if other.by_address == own.stack_of(first) => {
                 stack = other;
                 other.is(own)
             }
@@ -66,9 +68,9 @@ impl StackChanges {
         let mut changed_times = Vec::new();
         for (number, record) in batch.iter().enumerate() {
             if let Some(name) = record.named_stack() {
-                (stack, is_said) = (Stack { by_address: record.stack(), name: Some(name) }, true);
-            } else if record.stack() != stack.by_address {
-                (stack, is_said) = (Stack::by_address(record.stack()), false);
+                (stack, is_said) = (Stack { by_address: own.stack_of(record), name: Some(name) }, true);
+            } else if own.stack_of(record) != stack.by_address {
+                (stack, is_said) = (Stack::by_address(own.stack_of(record)), false);
             }
             let is_change = !is_said;
             if is_change {
@@ -102,7 +104,7 @@ mod tests {
 
     #[test]
     fn each_change_is_said_once_and_each_batch_that_begins_elsewhere_says_so() {
-        let (own, mut times, mut changes) = (0x401, Vec::new(), StackChanges::default());
+        let (own, mut times, mut changes) = (OwnStack::with_number(0x401), Vec::new(), StackChanges::default());
         assert_eq!(changes.changes(&[call(1, 1), call(2, 1)], &mut times, own, true), None);
         let there = changes.changes(&[call(3, 1), call(4, 2), call(5, 2)], &mut times, own, false).unwrap();
         assert_eq!(stacks(&there), [(1, false), (2, true), (2, false), (2, false)]);
@@ -122,7 +124,7 @@ mod tests {
             tsc,
         };
         let names = |records: Vec<RawRecord>| records.iter().map(|it| it.named_stack()).collect::<Vec<_>>();
-        let (own, mut times, mut changes) = (0x401, Vec::new(), StackChanges::default());
+        let (own, mut times, mut changes) = (OwnStack::with_number(0x401), Vec::new(), StackChanges::default());
         // The address is that of the own one.
         let batch = [call(1, 1), named(2, 1, 4097), call(3, 1), named(4, 1, 8193)];
         assert_eq!(
@@ -139,7 +141,7 @@ mod tests {
     #[test]
     fn a_change_has_the_time_of_what_follows() {
         let (mut times, mut changes) = (vec![10, 20], StackChanges::default());
-        changes.changes(&[call(50, 1), call(20, 2)], &mut times, 0x401, false).unwrap();
+        changes.changes(&[call(50, 1), call(20, 2)], &mut times, OwnStack::with_number(0x401), false).unwrap();
         assert_eq!(times, [10, 20, 20]);
     }
 }

@@ -18,6 +18,7 @@ use ada_ring::control::CONTROL_BYTES;
 use ada_ring::counters::{BLOCK_BYTES, MAX_BLOCKS};
 use ada_ring::orders::ORDERS_BYTES;
 use ada_ring::pool::CHUNKS_AT;
+use ada_ring::shadow_stack::tall_at;
 use ada_ring::state::{MAX_REGIONS, STATE_STRIDE, private};
 
 const GIB: u64 = 1 << 30;
@@ -25,6 +26,8 @@ const GIB: u64 = 1 << 30;
 const ORDERS: u64 = 5 * GIB;
 /// … the agent, …
 const AGENT: u64 = ORDERS + ORDERS_BYTES as u64;
+/// … the tall shadow stacks, …
+const TALLS: u64 = tall_at(PRIVATE, 0);
 /// … the thread states and what belongs to them, as many regions as there can be, …
 const PRIVATE: u64 = 6 * GIB;
 /// … and the end of all that.
@@ -88,6 +91,11 @@ impl MemoryLayout {
         self.pool + PRIVATE..self.pool + END
     }
 
+    /// What a process maps for itself alone.
+    pub(crate) fn unshared(self) -> Range<RuntimeAddr> {
+        self.pool + TALLS..self.pool + END
+    }
+
     /// What the agent keeps for the process.
     pub(crate) fn process_block(self) -> RuntimeAddr {
         self.private().start + private::PROCESS_AT as u64
@@ -124,5 +132,6 @@ const _: () = {
     assert!((ALIGNMENT as usize + CONTROL_BYTES).is_multiple_of(CHUNK_SIZE));
     assert!((CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE) as u64 <= ALIGNMENT);
     assert!((CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE + MAX_BLOCKS * BLOCK_BYTES) as u64 <= ORDERS);
+    assert!(TALLS - AGENT >= GIB / 8, "far more than the agent has");
     assert!(private::STATES_AT.is_multiple_of(STATE_STRIDE));
 };

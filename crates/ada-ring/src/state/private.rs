@@ -2,6 +2,7 @@
 //! stacks, the agent's stacks.
 
 pub use crate::shadow_stack::SHADOW_BYTES;
+use crate::shadow_stack::{TALL_STRIDE, TALLS_AT};
 
 /// How many thread states a process has from the start, and gets at a time where these are not enough: a region of its
 /// private memory.
@@ -39,5 +40,5 @@ pub const WIPED_BYTES: usize = OWNER_DISTANCE;
 const _: () = {
     assert!(OWNER_DISTANCE <= i32::MAX as usize);
     assert!(BYTES <= REGION_STRIDE);
-    assert!(REGION_STRIDE.is_multiple_of(SHADOW_BYTES));
+    assert!(REGION_STRIDE == TALL_STRIDE && BYTES <= TALLS_AT, "tall ones lie between regions");
 };

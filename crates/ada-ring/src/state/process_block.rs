@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::origins::{ARENAS, ListedArena};
+use crate::shadow_stack::MOST_TALLS;
 use crate::state::private::{PROCESS_BYTES, STATES};
 use crate::state::ring_note::{RING_NOTES, RingNote};
 
@@ -49,6 +50,12 @@ pub struct ProcessBlock {
     pub forbidden: [AtomicU64; 8],
     /// Where signal handlers return to; 0 where nothing is known.
     pub signal_return: AtomicU64,
+    /// For which shadow stack each tall one stands, by its number; 0 for none.
+    pub tall_of: [AtomicU32; MOST_TALLS],
+    /// How many of these may stand for any, …
+    pub talls_used: AtomicU32,
+    /// … and which are mapped, a bit for each.
+    pub talls_mapped: AtomicU32,
     /// How many stacks are known: see [`super::KnownStack`].
     pub known_stacks: AtomicU32,
     /// 1 while one of the process's threads looks at them.
@@ -75,4 +82,4 @@ pub struct ProcessBlock {
     pub scratch: [AtomicU64; 8],
 }
 
-const _: () = assert!(size_of::<ProcessBlock>() <= PROCESS_BYTES);
+const _: () = assert!(size_of::<ProcessBlock>() <= PROCESS_BYTES && MOST_TALLS <= 32);

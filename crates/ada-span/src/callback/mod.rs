@@ -5,6 +5,7 @@
 
 mod addresses;
 mod deferred;
+mod open_calls;
 mod tracker;
 
 pub use addresses::CodeAddresses;

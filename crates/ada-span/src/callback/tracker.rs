@@ -1,7 +1,10 @@
 //! Follows the addresses of functions through the calls of one thread.
 
+use std::collections::HashMap;
+
 use ada_event::{EventSeq, FunctionId, ModuleId, RuntimeAddr, TraceNanos};
 
+use super::open_calls::{Held, Holder, OpenCall, OpenCalls};
 use super::{CERTAIN, CallbackSpan, CodeAddresses};
 use crate::detail::EventDetail;
 use crate::outcome::Reason;
@@ -50,7 +53,7 @@ pub(crate) struct Entry {
 
 /// Who was handed addresses.
 #[derive(Clone, Copy)]
-struct Initiator {
+pub(super) struct Initiator {
     seq: EventSeq,
     time: TraceNanos,
     function: FunctionId,
@@ -58,37 +61,9 @@ struct Initiator {
     arguments: [u64; 6],
 }
 
-/// A call that is open.
-struct OpenCall {
-    seq: EventSeq,
-    depth: u32,
-    function: FunctionId,
-    role: Role,
-    /// The call itself, or the one that jumped to it with what it was handed: `qsort` to `qsort_r`.
-    initiator: Initiator,
-    /// The modules of all calls that what it holds went through.
-    through: Vec<ModuleId>,
-    /// The functions whose addresses it was handed, and as which argument.
-    held: Vec<(FunctionId, usize)>,
-    /// Whether one of them has run under it.
-    has_run: bool,
-    execution: Execution,
-}
-
-impl OpenCall {
-    fn holds(&self, function: FunctionId) -> bool {
-        self.held.iter().any(|(held, _)| *held == function)
-    }
-
-    /// Whether what it jumps to is a part of it: `pthread_once` has another one for what was not done yet.
-    fn goes_on(&self) -> bool {
-        matches!(self.role, Role::Once(_))
-    }
-}
-
 /// Whether an open call is the run of a callback.
 #[derive(Clone, Copy)]
-enum Execution {
+pub(super) enum Execution {
     No,
     Certain(CallbackSpan),
     Deferred(Entry),
@@ -113,11 +88,12 @@ impl Execution {
 
 pub(crate) struct CallbackTracker<'a> {
     addresses: &'a CodeAddresses,
-    stack: Vec<OpenCall>,
-    /// How many open calls hold something.
-    holders: usize,
-    /// How many open calls make threads: what they hand around is not a callback but a thread's start.
-    creating: usize,
+    /// The stack that the thread is on, …
+    calls: OpenCalls,
+    /// … its number, …
+    stack: u64,
+    /// … and those that it has left.
+    left: HashMap<u64, OpenCalls>,
     /// A call that held something, and has just ended by jumping to the next one.
     replaced: Option<OpenCall>,
     /// The event that said so, if one did: the next call is the one that was jumped to.
@@ -131,9 +107,9 @@ impl<'a> CallbackTracker<'a> {
     pub(crate) fn new(addresses: &'a CodeAddresses) -> Self {
         Self {
             addresses,
-            stack: Vec::new(),
-            holders: 0,
-            creating: 0,
+            calls: OpenCalls::default(),
+            stack: 0,
+            left: HashMap::new(),
             replaced: None,
             jump: None,
             jumping: None,
@@ -146,9 +122,25 @@ impl<'a> CallbackTracker<'a> {
         self.addresses.is_handed_over(function)
     }
 
+    /// Another thread's events follow, or those of another stack.
+    pub(crate) fn begin_thread(&mut self) {
+        (self.calls, self.stack) = (OpenCalls::default(), 0);
+        self.left.clear();
+    }
+
+    /// The thread goes on with a stack.
+    pub(crate) fn change_stack(&mut self, stack: u64) {
+        let before = std::mem::replace(&mut self.stack, stack);
+        let calls = self.left.remove(&stack).unwrap_or_default();
+        let left = std::mem::replace(&mut self.calls, calls);
+        if !left.is_empty() {
+            self.left.insert(before, left);
+        }
+    }
+
     /// Whether one of the calls it follows is open.
     pub(crate) fn has_open(&self) -> bool {
-        !self.stack.is_empty()
+        !self.calls.is_empty()
     }
 
     /// Whether it follows the next call, whatever that is.
@@ -201,52 +193,38 @@ impl<'a> CallbackTracker<'a> {
             self.register(thread, &initiator, &through, &held);
             return;
         }
-        self.holders += usize::from(!held.is_empty());
-        self.creating += usize::from(opened.role == Role::ThreadCreate);
-        self.stack.push(OpenCall {
-            seq: opened.seq,
-            depth: opened.depth,
-            function,
-            role: opened.role,
-            initiator,
-            through,
-            held,
-            has_run: false,
-            execution,
-        });
+        let (seq, depth, role) = (opened.seq, opened.depth, opened.role);
+        let ran = Vec::new();
+        let call = OpenCall { seq, depth, function, role, initiator, through, held, ran, execution };
+        self.calls.push(call, self.addresses.is_handed_over(function));
     }
 
     /// The call that has jumped to the one at `depth` with an address of `held`, if that is how this one began.
-    fn jumped_from(
-        &mut self,
-        thread: ThreadIndex,
-        depth: u32,
-        held: &[(FunctionId, usize)],
-    ) -> Option<(Initiator, Vec<ModuleId>)> {
+    fn jumped_from(&mut self, thread: ThreadIndex, depth: u32, held: &[Held]) -> Option<(Initiator, Vec<ModuleId>)> {
         let replaced = self.replaced.take()?;
-        if replaced.depth == depth && held.iter().any(|(function, _)| replaced.holds(*function)) {
+        if replaced.depth == depth && held.iter().any(|held| replaced.holds(held.function)) {
             return Some((replaced.initiator, replaced.through));
         }
         self.register_unless_run(thread, &replaced);
         None
     }
 
-    fn held(&self, opened: &Opened, own: FunctionId, detail: Option<&EventDetail>) -> Vec<(FunctionId, usize)> {
-        let is_starting = self.stack.last().is_some_and(|call| call.role == Role::ProgramStart);
-        let hands_over = self.creating == 0 && !is_starting && !opened.role.hands_nothing_over();
+    fn held(&self, opened: &Opened, own: FunctionId, detail: Option<&EventDetail>) -> Vec<Held> {
+        let is_starting = self.calls.last().is_some_and(|call| call.role == Role::ProgramStart);
+        let hands_over = !self.calls.is_creating_thread() && !is_starting && !opened.role.hands_nothing_over();
         let Some(detail) = detail.filter(|_| hands_over) else {
             return Vec::new();
         };
-        let mut held: Vec<(FunctionId, usize)> = Vec::new();
+        let mut held: Vec<Held> = Vec::new();
         for (position, &number) in detail.registers.iter().chain(&detail.words).enumerate() {
             if !opened.role.may_hand_over(position) {
                 continue;
             }
             // A function's own address is what remains in a register of an indirect call.
             if let Some(function) = self.addresses.function(RuntimeAddr(number)).filter(|&function| function != own)
-                && !held.iter().any(|(known, _)| *known == function)
+                && !held.iter().any(|known| known.function == function)
             {
-                held.push((function, position));
+                held.push(Held { function, position });
             }
         }
         held
@@ -261,60 +239,47 @@ impl<'a> CallbackTracker<'a> {
         detail: Option<&EventDetail>,
         is_jump: bool,
     ) -> Execution {
-        let is_holder = |call: &OpenCall| call.holds(function);
         let span = CallbackSpan { thread, seq: opened.seq, start: opened.start, function, ..CallbackSpan::default() };
         // What was handed the address has jumped to it.
         let jumped_here = |call: &&mut OpenCall| is_jump && call.depth == opened.depth && call.holds(function);
         if let Some(call) = self.replaced.as_mut().filter(jumped_here) {
-            call.has_run = true;
-            let (mut initiator, mut depth) = (call.initiator, call.depth);
-            for outer in self.stack.iter_mut().rev() {
-                if outer.depth + 1 != depth || !outer.holds(function) {
-                    break;
-                }
-                outer.has_run = true;
-                (initiator, depth) = (outer.initiator, outer.depth);
-            }
-            return Execution::Certain(initiated_by(&initiator, thread, span));
+            call.note_run(function);
+            let (initiator, depth) = (call.initiator, call.depth);
+            let handed_on = self
+                .calls
+                .holder(function)
+                .filter(|holder| holder.at + 1 == self.calls.len() && self.calls.at(holder.at).depth + 1 == depth);
+            let Some(holder) = handed_on else { return Execution::Certain(initiated_by(&initiator, thread, span)) };
+            return self.run_of(holder, function, thread, span);
         }
-        if self.holders > 0
-            && let Some(mut holder) = self.stack.iter().rposition(is_holder)
-        {
+        if let Some(holder) = self.calls.holder(function) {
             // Where the function is open above the holder already, it calls itself.
-            if self.stack[holder + 1..].iter().any(|call| call.function == function) {
+            if self.calls.is_open_from(function, holder.at + 1) {
                 return Execution::No;
             }
-            self.stack[holder].has_run = true;
-            // A call that only passes the address on is not the one that the program made.
-            while holder > 0
-                && self.stack[holder - 1].depth + 1 == self.stack[holder].depth
-                && is_holder(&self.stack[holder - 1])
-            {
-                holder -= 1;
-                self.stack[holder].has_run = true;
-            }
-            return Execution::Certain(initiated_by(&self.stack[holder].initiator, thread, span));
+            return self.run_of(holder, function, thread, span);
         }
         // A thread's start routine is not a callback, and a function within itself is recursion.
-        let is_routine = self.stack.last().is_some_and(|call| call.role == Role::ThreadStart);
+        let is_routine = self.calls.last().is_some_and(|call| call.role == Role::ThreadStart);
         if is_routine
             || opened.role == Role::ThreadStart
-            || self.stack.iter().rev().take(64).any(|call| call.function == function)
+            || self.calls.is_open_from(function, self.calls.len().saturating_sub(64))
         {
             return Execution::No;
         }
         Execution::Deferred(Entry { span, caller, arguments: detail.map(|detail| detail.registers) })
     }
 
-    fn register(
-        &mut self,
-        thread: ThreadIndex,
-        initiator: &Initiator,
-        through: &[ModuleId],
-        held: &[(FunctionId, usize)],
-    ) {
+    /// A function runs under a call that was handed its address. A call that only passes the address on is not the one that the
+    /// program made.
+    fn run_of(&mut self, holder: Holder, function: FunctionId, thread: ThreadIndex, span: CallbackSpan) -> Execution {
+        self.calls.at_mut(holder.at).note_run(function);
+        Execution::Certain(initiated_by(&self.calls.at(holder.outermost).initiator, thread, span))
+    }
+
+    fn register(&mut self, thread: ThreadIndex, initiator: &Initiator, through: &[ModuleId], held: &[Held]) {
         let &Initiator { seq, time, function, role, arguments } = initiator;
-        for &(callback, position) in held {
+        for &Held { function: callback, position } in held {
             if self.found.registrations.len() >= MOST_DEFERRED {
                 self.found.left_out += 1;
                 continue;
@@ -335,13 +300,13 @@ impl<'a> CallbackTracker<'a> {
     }
 
     fn register_unless_run(&mut self, thread: ThreadIndex, call: &OpenCall) {
-        if call.has_run {
+        if !call.ran.is_empty() {
             return;
         }
         // What was only passed on is registered once, by the outermost call.
         let mut own = call.held.clone();
-        if let Some(outer) = self.stack.last_mut() {
-            own.retain(|(function, _)| !outer.holds(*function));
+        if let Some(outer) = self.calls.last_mut() {
+            own.retain(|held| !outer.holds(held.function));
             if own.len() < call.held.len() {
                 outer.through.extend(&call.through);
             }
@@ -350,9 +315,7 @@ impl<'a> CallbackTracker<'a> {
     }
 
     pub(crate) fn close(&mut self, thread: ThreadIndex, closed: &Closed) {
-        let Some(call) = self.stack.pop_if(|call| call.seq == closed.seq) else { return };
-        self.holders -= usize::from(!call.held.is_empty());
-        self.creating -= usize::from(call.role == Role::ThreadCreate);
+        let Some(call) = self.calls.pop(closed.seq) else { return };
         self.end_jump();
         let execution = call.execution.ended(closed);
         let has_jumped = closed.outcome.reason == Reason::TailCall;

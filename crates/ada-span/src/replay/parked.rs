@@ -43,9 +43,9 @@ impl ParkedStacks {
     }
 
     /// Empties the list, in the order of the stacks' numbers.
-    pub(super) fn take_all(&mut self) -> Vec<Parked> {
+    pub(super) fn take_all(&mut self) -> Vec<(u64, Parked)> {
         let mut all: Vec<(u64, Parked)> = self.0.drain().collect();
         all.sort_unstable_by_key(|(number, _)| *number);
-        all.into_iter().map(|(_, parked)| parked).collect()
+        all
     }
 }

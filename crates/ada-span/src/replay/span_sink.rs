@@ -93,6 +93,9 @@ pub struct KnownFunction {
 
 /// Takes what the replay finds.
 pub trait SpanSink {
+    /// The thread goes on with a stack. Its own is 0, on which it begins.
+    fn change_stack(&mut self, stack: u64);
+
     /// Numbers a function.
     fn function(&mut self, function: FunctionId) -> KnownFunction;
 

@@ -37,6 +37,7 @@ impl<S: SpanSink> Replay<S> {
             causes: mem::replace(&mut self.causes, next.causes),
         };
         let left_number = mem::replace(&mut self.stack_number, number);
+        self.sink.change_stack(number);
         // Where a thread begins on another stack, as a child of a fork may, nothing is known of its own yet.
         if seq.0 > 0 {
             self.parked.put(left_number, left);
@@ -77,7 +78,8 @@ impl<S: SpanSink> Replay<S> {
 
     /// Ends what is open on the stacks that wait.
     pub(super) fn give_up_parked(&mut self, outcome: Outcome) {
-        for parked in self.parked.take_all() {
+        for (number, parked) in self.parked.take_all() {
+            self.sink.change_stack(number);
             let left = mem::replace(&mut self.stack, parked.frames);
             if let Some(top) = self.stack.last_mut() {
                 top.children_ns += self.time - parked.since;
@@ -87,5 +89,6 @@ impl<S: SpanSink> Replay<S> {
             }
             self.stack = left;
         }
+        self.sink.change_stack(self.stack_number);
     }
 }

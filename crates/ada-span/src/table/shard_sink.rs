@@ -197,6 +197,10 @@ impl ShardSink<'_> {
 }
 
 impl SpanSink for ShardSink<'_> {
+    fn change_stack(&mut self, stack: u64) {
+        self.observer.change_stack(stack);
+    }
+
     #[inline]
     fn function(&mut self, function: FunctionId) -> KnownFunction {
         let known = self.numbers.get(function);

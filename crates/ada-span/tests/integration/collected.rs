@@ -35,6 +35,8 @@ impl Span {
 }
 
 impl SpanSink for Collected {
+    fn change_stack(&mut self, _: u64) {}
+
     fn function(&mut self, function: FunctionId) -> KnownFunction {
         let next = FunctionNumber(self.functions.len() as u32);
         let number = *self.numbers.entry(function).or_insert(next);

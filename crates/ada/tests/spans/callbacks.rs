@@ -74,6 +74,30 @@ fn callbacks_are_jumped_to_and_last_until_what_they_jump_to_ends() {
     }
 }
 
+/// What is open on another stack calls nothing meanwhile.
+#[test]
+fn a_stack_that_was_left_calls_nothing_back() {
+    let traced = TracedProgram::trace_with_registers(&Program::new("coroutine_callback.c"));
+    let frames = traced.spans(&["--type", "frame", "--function", "visit"]);
+    let found = callbacks(&traced, "visit");
+    let certain = found.iter().filter(|span| span["attributes"]["confidence"] == 1.0);
+    let starts: Vec<&Value> = certain.map(|span| &span["start_ns"]).collect();
+    assert_eq!(starts, [&frames[0]["start_ns"], &frames[2]["start_ns"]], "of {} calls", frames.len());
+}
+
+/// In time that does not grow with the square of the depth.
+#[test]
+fn callbacks_at_all_levels_of_deep_recursion_are_of_the_outermost_that_handed_them_on() {
+    let traced = TracedProgram::trace_with_registers(&Program::new("deep_callbacks.c"));
+    let walks = traced.spans(&["--type", "frame", "--function", "walk"]);
+    let visits = callbacks(&traced, "visit");
+    assert_eq!((walks.len(), visits.len()), (60_000, 60_000));
+    for visit in visits {
+        let attributes = &visit["attributes"];
+        assert_eq!((&attributes["initiator_span_id"], &attributes["confidence"]), (&walks[0]["span_id"], &1.0.into()));
+    }
+}
+
 #[test]
 fn functions_that_are_called_later_know_who_registered_them() {
     let traced = TracedProgram::trace_with_registers(&Program::new("callbacks.c"));

@@ -339,7 +339,8 @@ fn the_report_has_every_limit() {
 /// What is nested too deep for the recorder has no end, and the report says so.
 #[test]
 fn recursion_that_is_too_deep_to_follow_is_said_to_be() {
-    let traced = TracedProgram::trace(&Program::new("deep_recursion.c"));
+    let program = Program::new("deep_recursion.c").build();
+    let traced = TracedProgram::trace_running_file(&program, &["1100000"]);
     let ends = traced.outcomes("deep");
     let without_end = ends.get("entry_only").copied().unwrap_or(0);
     assert!(without_end > 0, "there is room for all of it: {ends:?}");

@@ -4,7 +4,7 @@ use ada_event::EventKind;
 
 use super::program::Program;
 use super::recorded::Counts;
-use super::tracing::Tracing;
+use super::tracing::{Traced, Tracing};
 
 #[test]
 fn recursion_is_counted_to_the_last_call() {
@@ -137,17 +137,49 @@ call main
     recorded.assert_balanced("doubled", 3 * 100 + 51);
 }
 
-#[test]
-fn recursion_beyond_the_room_for_returns_survives() {
-    let traced = Tracing::new(&Program::new("deep_recursion.c")).check_output();
+fn deep_recursion(levels: u64) -> Traced {
+    let traced = Tracing::new(&Program::new("deep_recursion.c")).argument(levels.to_string()).check_output();
     let recorded = &traced.recorded;
     recorded.assert_balanced("shallow", 3);
     let deep = recorded.counts("deep");
-    assert_eq!(deep.calls, 200_000 + 4 + 5 + 6);
-    assert_eq!(deep.unwound, 0);
-    assert!(deep.returns > 10_000 && deep.returns <= deep.calls, "{deep:?}");
-    assert_eq!(recorded.process().depths("shallow", EventKind::CALL), [1, 1, 1]);
-    assert_eq!(recorded.process().depths("shallow", EventKind::RETURN), [1, 1, 1]);
+    assert_eq!((deep.calls, deep.unwound), (2 * levels + 4 + 5 + 6, 0));
+    for kind in [EventKind::CALL, EventKind::RETURN] {
+        let depths = recorded.process().depths("shallow", kind);
+        assert!(depths.len() == 3 && depths.iter().all(|depth| *depth == depths[0]), "{depths:?}");
+    }
+    traced
+}
+
+#[test]
+fn recursion_has_its_returns_however_deep_it_is() {
+    for levels in [32_600, 32_800, 100_000, 1_000_000] {
+        let traced = deep_recursion(levels);
+        traced.recorded.assert_balanced("deep", 2 * levels + 4 + 5 + 6);
+        for kind in [EventKind::CALL, EventKind::RETURN] {
+            // The outermost is in `run`, beside those in `shallow`.
+            let depths = traced.recorded.process().depths("deep", kind);
+            let range = depths.iter().min().zip(depths.iter().max());
+            assert_eq!(range.map(|(least, most)| most - least + 1), Some(levels as i64));
+        }
+    }
+}
+
+#[test]
+fn recursion_beyond_the_room_for_returns_survives() {
+    let traced = deep_recursion(1_100_000);
+    let deep = traced.recorded.counts("deep");
+    assert!(deep.returns > 1_000_000 && deep.returns < deep.calls, "{deep:?}");
+}
+
+/// Handlers at all depths, and deep ones, jumps, a fork child, threads.
+#[test]
+fn what_happens_in_deep_recursion_is_recorded_as_anywhere() {
+    let traced = Tracing::new(&Program::new("deep_stacks.c")).check_output();
+    for name in ["wobble", "handler", "deep_handler", "down"] {
+        traced.recorded.assert_balanced(name, traced.printed(name));
+    }
+    let jumper = traced.recorded.counts("jumper");
+    assert_eq!((jumper.calls, jumper.unwound, jumper.returns), (traced.printed("jumper"), traced.printed("jumper"), 0));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use ada_value::{Signature, Value, ValueTest, find_value};
 
 use crate::drain::captured_values;
 use crate::drain::detail_lane::ThreadDetails;
+use crate::drain::own_stack::OwnStack;
 use crate::trigger::Trigger;
 
 /// A function whose values are tested.
@@ -21,7 +22,10 @@ pub(super) struct TestedFunction {
 
 /// What a thread's tested calls that have not returned were called with.
 #[derive(Default)]
-pub(crate) struct OpenValues(Vec<OpenCall>);
+pub(crate) struct OpenValues {
+    calls: Vec<OpenCall>,
+    pub(in crate::drain) own_stack: OwnStack,
+}
 
 struct OpenCall {
     stack: u32,
@@ -83,19 +87,19 @@ pub(super) fn fired(
 
 impl OpenValues {
     fn push(&mut self, record: &RawRecord, arguments: Vec<Value>) {
-        let (stack, depth) = (record.stack(), record.depth());
-        self.0.retain(|call| call.stack != stack || call.depth < depth);
+        let (stack, depth) = (self.own_stack.stack_of(record), record.depth());
+        self.calls.retain(|call| call.stack != stack || call.depth < depth);
         if record.kind() == RecordKind::Call {
-            self.0.push(OpenCall { stack, depth, function: record.function, arguments });
+            self.calls.push(OpenCall { stack, depth, function: record.function, arguments });
         }
     }
 
     /// What the call that ends was called with.
     fn pop(&mut self, record: &RawRecord) -> Vec<Value> {
-        let (stack, depth) = (record.stack(), record.depth());
+        let (stack, depth) = (self.own_stack.stack_of(record), record.depth());
         let is_it = |call: &OpenCall| (call.stack, call.depth, call.function) == (stack, depth, record.function);
-        let ended = self.0.iter().rposition(is_it).map(|at| self.0.remove(at).arguments);
-        self.0.retain(|call| call.stack != stack || call.depth < depth);
+        let ended = self.calls.iter().rposition(is_it).map(|at| self.calls.remove(at).arguments);
+        self.calls.retain(|call| call.stack != stack || call.depth < depth);
         ended.unwrap_or_default()
     }
 }

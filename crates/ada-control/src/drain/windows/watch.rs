@@ -15,6 +15,7 @@ use ada_ring::{Pool, RawRecord, RecordKind};
 use super::tested_calls::{self, OpenValues, TestedFunction};
 use super::trigger_list::TriggerList;
 use crate::drain::detail_lane::ThreadDetails;
+use crate::drain::own_stack::OwnStack;
 use crate::function_pattern::matches_name;
 use crate::install::function_numbers::ByNumber;
 use crate::plan::module::Module;
@@ -112,7 +113,10 @@ impl LoadedModule {
 
 /// Calls of one thread that may turn out to take long.
 #[derive(Default)]
-pub(crate) struct OpenCalls(Vec<OpenCall>);
+pub(crate) struct OpenCalls {
+    calls: Vec<OpenCall>,
+    pub(in crate::drain) own_stack: OwnStack,
+}
 
 struct OpenCall {
     stack: u32,
@@ -364,17 +368,17 @@ fn slow_limit(trigger: &Trigger) -> Option<Duration> {
 
 impl OpenCalls {
     fn push(&mut self, record: &RawRecord) {
-        let (stack, depth) = (record.stack(), record.depth());
-        self.0.retain(|call| call.stack != stack || call.depth < depth);
-        self.0.push(OpenCall { stack, depth, function: record.function, began: record.tsc });
+        let (stack, depth) = (self.own_stack.stack_of(record), record.depth());
+        self.calls.retain(|call| call.stack != stack || call.depth < depth);
+        self.calls.push(OpenCall { stack, depth, function: record.function, began: record.tsc });
     }
 
     /// Ends a call, and says when it began.
     fn pop(&mut self, record: &RawRecord) -> Option<u64> {
-        let (stack, depth) = (record.stack(), record.depth());
+        let (stack, depth) = (self.own_stack.stack_of(record), record.depth());
         let is_ended = |call: &OpenCall| call.stack == stack && call.depth == depth && call.function == record.function;
-        let ended = self.0.iter().rposition(is_ended).map(|at| self.0[at].began);
-        self.0.retain(|call| call.stack != stack || call.depth < depth);
+        let ended = self.calls.iter().rposition(is_ended).map(|at| self.calls[at].began);
+        self.calls.retain(|call| call.stack != stack || call.depth < depth);
         ended
     }
 }

@@ -18,7 +18,7 @@ use super::thread_state::{
     FLOOR_COMPLEMENT, KEPT_ROOM, KEPT_STRETCH, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, compare_owner,
     field,
 };
-use super::uncaught::catch_handlers;
+use super::uncaught::{ask_for_room, catch_handlers};
 use crate::{StubKind, StubOptions};
 
 /// So many ticks of the time-stamp counter are a stretch, as a power of two: some hundredths of a second …
@@ -102,6 +102,7 @@ pub(super) fn recorder(
     a.jmp(reserved)?;
     if kind.catches_return() {
         a.set_label(&mut uncaught)?;
+        ask_for_room(a, fix)?;
         catch_handlers(a, SLOT, caught)?;
         a.mov(eax, FUNCTION_PLACEHOLDER)?;
         a.call(External::RecordEntryOnly.placeholder())?;

@@ -26,7 +26,7 @@ use super::frame::{self, FRAME, RECORD};
 use super::record::{FUNCTION, TOP_AND_KIND, kind_bits, reserve, stamp};
 use super::saved;
 use super::thread_state::{FLOOR_COMPLEMENT, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, field};
-use super::uncaught::catch_handlers;
+use super::uncaught::{ask_for_room, catch_handlers};
 use crate::StubOptions;
 
 /// What lies below what the stub has saved: the function's number, and the way back.
@@ -88,6 +88,7 @@ pub(super) fn record_call(
     a.sub(rdx, FRAME)?;
     a.jmp(reserved)?;
     a.set_label(&mut uncaught)?;
+    ask_for_room(a, fix)?;
     record_uncaught(a, caught, chunk, details, options)
 }
 

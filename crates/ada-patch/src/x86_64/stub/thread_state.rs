@@ -11,6 +11,7 @@ use crate::StubOptions;
 
 pub(super) const SHADOW_TOP: i32 = offset_of!(ThreadState, shadow_top) as i32;
 pub(super) const SHADOW_LIMIT: i32 = offset_of!(ThreadState, shadow_limit) as i32;
+pub(super) const MAY_GROW: i32 = offset_of!(ThreadState, may_grow) as i32;
 pub(super) const RECORD_LIMIT: i32 = offset_of!(ThreadState, record_limit) as i32;
 pub(super) const INDEX_POSITION: i32 = offset_of!(ThreadState, index_position) as i32;
 pub(super) const DETAIL_POSITION: i32 = offset_of!(ThreadState, detail_position) as i32;

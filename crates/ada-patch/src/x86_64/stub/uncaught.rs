@@ -8,8 +8,19 @@ use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, ra
 
 use super::frame::FRAME;
 use super::record::{FUNCTION, TOP_AND_KIND, kind_bits, reserve, stamp};
-use super::thread_state::{RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, field};
+use super::thread_state::{MAY_GROW, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, field};
 use crate::StubOptions;
+
+/// Goes to `fix`, where the agent looks, if there may be more room. That is asked once, and then no more until the agent says so.
+pub(super) fn ask_for_room(a: &mut CodeAssembler, fix: CodeLabel) -> Result<(), IcedError> {
+    let mut is_none = a.create_label();
+    a.cmp(field(MAY_GROW), 0)?;
+    a.je(is_none)?;
+    a.mov(field(MAY_GROW), 0)?;
+    a.jmp(fix)?;
+    a.set_label(&mut is_none)?;
+    a.nop()
+}
 
 /// Goes to `caught` where the function is a signal handler, and the room that is kept for a few of these remains: what they see is to be
 /// put right, and so their exits have to be seen. rdx has the shadow stack's top; the return slot is at rsp + `slot`.
