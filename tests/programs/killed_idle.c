@@ -1,4 +1,4 @@
-/* A signal kills this program 400 ms after everything in it has begun to wait. */
+/* A signal kills this program 800 ms after everything in it has begun to wait, or is about to. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -16,7 +16,7 @@ static void *wait_for_ever(void *nothing) {
 
 static void stand_still(void) {
     pthread_t thread;
-    struct itimerval timer = {{0, 0}, {0, 400000}};
+    struct itimerval timer = {{0, 0}, {0, 800000}};
     pthread_create(&thread, 0, wait_for_ever, 0);
     setitimer(ITIMER_REAL, &timer, 0);
     pthread_join(thread, 0);

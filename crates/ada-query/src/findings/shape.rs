@@ -9,7 +9,7 @@ use super::survey::Survey;
 use super::{About, Finding, nanoseconds};
 
 /// Open calls of one function from which on recursion is worth a look.
-const DEEP: u32 = 64;
+const DEEP: u32 = 1000;
 /// Calls of a function, and their share of all, from which on it is hot.
 const MANY_CALLS: u64 = 10_000;
 const HOT_SHARE: f64 = 0.1;

@@ -24,8 +24,12 @@ const ENOUGH_CALLS: u64 = 10;
 const MANY_CALLS: u64 = 100;
 /// Shorter calls are not worth a look, whatever their function's others are like.
 const SHORTEST_OUTLIER: u64 = 100_000;
-/// Nor are shorter ones that take less than a thousandth of the time together.
+/// Nor are shorter ones that take less than this share of the time together, …
 const SHORTEST_ALONE: u64 = 1_000_000;
+const SHARE_OF_SHORT: f64 = 0.01;
+/// … nor those that may be chance or meant, and are both shorter and take less.
+const SHORTEST_DOUBTFUL: u64 = 10_000_000;
+const SHARE_OF_DOUBTFUL: f64 = 0.05;
 /// Functions with outliers that are looked into: most may turn out to have waited for a processor …
 const MOST_LOOKED_INTO: usize = 32;
 /// … and those that are told.
@@ -55,7 +59,8 @@ pub(super) fn find(about: &About<'_>, held_up: bool) -> Result<Vec<Finding>, Que
             break;
         }
         let index = *index;
-        let Some(slow) = Slow::of(about, index, calls, &is_own)?.filter(|slow| slow.is_worth_a_look(life)) else {
+        let slow = Slow::of(about, index, calls, &is_own)?;
+        let Some(slow) = slow.filter(|slow| slow.is_worth_a_look(index, it, life)) else {
             continue;
         };
         slow_ones += 1;
@@ -172,8 +177,26 @@ impl Slow {
         Ok(winner.map(|(culprit, (_, example))| Self { count, total_ns, culprit, example, is_own }))
     }
 
-    fn is_worth_a_look(&self, life: f64) -> bool {
-        self.example.0 >= SHORTEST_ALONE || 1000.0 * self.total_ns as f64 >= life
+    fn share(&self, life: f64) -> f64 {
+        (self.total_ns as f64 / life).min(1.0)
+    }
+
+    /// A slow call in a thousand, in the function's own code, is what a busy machine looks like.
+    fn may_be_chance(&self, function: FunctionIndex, it: &FunctionStats) -> bool {
+        (self.count == 1 || self.count.saturating_mul(1000) <= it.timed) && self.culprit == function
+    }
+
+    /// What a program does once, for long, by a function that it also uses for less: it may well be meant.
+    fn may_be_meant(&self, it: &FunctionStats) -> bool {
+        self.count == 1 && it.timed < MANY_CALLS
+    }
+
+    fn is_worth_a_look(&self, function: FunctionIndex, it: &FunctionStats, life: f64) -> bool {
+        let (duration, share) = (self.example.0, self.share(life));
+        if self.may_be_chance(function, it) || self.may_be_meant(it) {
+            return duration >= SHORTEST_DOUBTFUL || duration >= SHORTEST_ALONE && share >= SHARE_OF_DOUBTFUL;
+        }
+        duration >= SHORTEST_ALONE || share >= SHARE_OF_SHORT
     }
 
     fn finding(
@@ -198,13 +221,10 @@ impl Slow {
         if self.culprit != function {
             title.push_str(&format!("; {} of it in {culprit}", nanoseconds(inside)));
         }
-        let share = (self.total_ns as f64 / life).min(1.0);
-        // A slow call in a thousand, in the function's own code, is what a busy machine looks like.
-        let is_rare = self.count == 1 || self.count.saturating_mul(1000) <= it.timed;
-        let may_be_chance = is_rare && self.culprit == function;
-        // What a program does once, for long, by a function that it also uses for less: it may well be meant.
-        let may_be_meant = self.count == 1 && it.timed < MANY_CALLS;
-        let base = if self.is_own { 45.0 } else { 20.0 } - if may_be_chance || may_be_meant { 20.0 } else { 0.0 };
+        let share = self.share(life);
+        let may_be_chance = self.may_be_chance(function, it);
+        let is_doubtful = may_be_chance || self.may_be_meant(it);
+        let base = if self.is_own { 45.0 } else { 20.0 } - if is_doubtful { 20.0 } else { 0.0 };
         let mut rationale = String::new();
         // Of the others nobody knows how long they had no processor.
         if let Some(most) = it.quantile(0.99).filter(|most| *most < duration) {

@@ -110,7 +110,8 @@ fn a_lock_convoy_is_among_the_first() {
 /// What waits when a signal kills it has waited until then, though nothing was recorded meanwhile.
 #[test]
 fn a_program_that_is_killed_while_it_waits_has_lived_until_then() {
-    const WAITED: std::ops::Range<u64> = 380_000_000..1_500_000_000;
+    // A busy machine may be late with either end.
+    const WAITED: std::ops::Range<u64> = 400_000_000..5_000_000_000;
     let program = Program::new("killed_idle.c").flags(&["-pthread"]);
     for arguments in [&[][..], &["child"]] {
         let traced = TracedProgram::trace_running(&program, &[], arguments);

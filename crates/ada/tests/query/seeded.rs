@@ -94,6 +94,14 @@ fn a_slow_path_is_named_by_where_the_time_goes() {
     assert!(because.iter().any(|it| it.as_str().unwrap().contains("search_list")), "{because:?}");
 }
 
+#[test]
+fn what_is_slow_once_and_costs_little_is_not_told() {
+    let traced = TracedProgram::trace(&Program::new("slow_once.c"));
+    assert_eq!(traced.spans(&["--type", "frame", "--function", "look_up"]).len(), 40);
+    let all = findings(&traced, None);
+    assert!(all.iter().all(|it| it["facts"]["outlier"] != "look_up"), "{all:#?}");
+}
+
 /// A call that takes long because of the calls of the same function inside it is no outlier; a leaf that takes long is.
 #[test]
 fn recursion_makes_no_slow_outliers() {
