@@ -12,10 +12,9 @@ use crate::arch::{clock, thread_pointer};
 use crate::code_edits;
 use crate::config::{Item, get};
 use crate::growth;
-use crate::memory::{first_shadow_base, pool};
+use crate::memory::{first_shadow_base, pool, tall_start};
 use crate::recorder::{self, Patience};
 use crate::syscall::SignalsBlocked;
-use crate::tall_stacks;
 
 const WAIT_STEP: u32 = 200_000;
 /// How long a wait lasts in which the drain has nothing to free …
@@ -261,7 +260,7 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         header.thread_pointer.store(thread_pointer(), Ordering::Relaxed);
         let own_stack = (*state).number as usize;
         header.shadow_base_low.store(first_shadow_base(own_stack) as u32, Ordering::Relaxed);
-        header.tall_shadow_low.store(tall_stacks::start_of(own_stack).unwrap_or(0) as u32, Ordering::Relaxed);
+        header.tall_shadow_low.store(tall_start(own_stack).unwrap_or(0) as u32, Ordering::Relaxed);
         header.lost_before.store((*state).lost, Ordering::Relaxed);
         header.waited_ticks.store(waited, Ordering::Relaxed);
         header.drained.store(0, Ordering::Relaxed);
@@ -282,7 +281,7 @@ pub(crate) unsafe fn note_tall(state: *mut ThreadState) {
     // SAFETY: the caller's promise.
     let (position, own_stack) = unsafe { ((*state).index_position, (*state).number as usize) };
     if let Some(chunk) = chunk_of(position) {
-        let start = tall_stacks::start_of(own_stack).unwrap_or(0);
+        let start = tall_start(own_stack).unwrap_or(0);
         pool().header(chunk).tall_shadow_low.store(start as u32, Ordering::Release);
     }
 }

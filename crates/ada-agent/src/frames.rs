@@ -4,11 +4,12 @@
 
 use ada_ring::ThreadState;
 use ada_ring::shadow_frame::FRAME_GOES_ON;
+use ada_ring::shadow_stack::is_tall;
 
 use crate::dead_frames::{LivenessCheck, end_unwound, take_out};
-use crate::shadow_stack::newest;
+use crate::shadow_stack::{newest, set_limits};
 use crate::syscall::SignalsBlocked;
-use crate::{stack_records, tall_stacks};
+use crate::{chunks, goroutines, stack_records, takeover, tall_stacks};
 
 /// Prepares a call with the return slot at `slot`: finds the stack, removes the frames that are dead, and makes room for
 /// another one.
@@ -29,6 +30,30 @@ pub(crate) unsafe fn prepare_entry(state: *mut ThreadState, slot: u64) {
             end_unwound(state, frame);
             take_out(state, frame);
         }
-        tall_stacks::make_room(state);
+        make_room(state);
+    }
+}
+
+/// Sees to it that there is room for another frame, if there can be.
+///
+/// # Safety
+/// `state` is the calling thread's own, with signals blocked.
+unsafe fn make_room(state: *mut ThreadState) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        takeover::put_right(state);
+        let is_full = (*state).shadow_top >= (*state).shadow_limit;
+        if !is_full || is_tall((*state).shadow_base as u32) || !takeover::is_possible(state) {
+            return;
+        }
+        let Some(tall) = tall_stacks::claim((*state).stack_number) else { return };
+        takeover::move_to(state, tall);
+        set_limits(state);
+        if (*state).stack_number == (*state).number {
+            chunks::note_tall(state);
+        }
+        if goroutines::exist() {
+            stack_records::name(state);
+        }
     }
 }

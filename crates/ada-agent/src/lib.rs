@@ -55,6 +55,7 @@ mod stretch;
 mod stub_reads;
 mod swift_types;
 pub mod syscall;
+mod takeover;
 mod tall_stacks;
 pub mod threads;
 mod waits;

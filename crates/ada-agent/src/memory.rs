@@ -1,5 +1,6 @@
 //! Typed access to the process's side of the shared layout.
 
+use ada_ring::shadow_stack::MOST_TALLS;
 use ada_ring::state::{
     KnownStack, MAX_KNOWN_STACKS, MAX_REGIONS, OpenFrame, ProcessBlock, STATE_STRIDE, STATES, private,
 };
@@ -7,7 +8,6 @@ use ada_ring::{Orders, Pool, ShadowFrame, ThreadState, shadow_stack};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::config::{Item, get};
-use crate::tall_stacks;
 
 /// The shared memory.
 pub fn pool() -> Pool {
@@ -81,7 +81,7 @@ pub fn agent_stack(number: usize) -> u64 {
 
 /// The sentinel below the first frame of a shadow stack.
 pub fn shadow_base(number: usize) -> *mut ShadowFrame {
-    sentinel_in(tall_stacks::start_of(number).unwrap_or_else(|| shadow_start(number)))
+    sentinel_in(tall_start(number).unwrap_or_else(|| shadow_start(number)))
 }
 
 /// The same of the one that a stack has to begin with.
@@ -91,10 +91,23 @@ pub fn first_shadow_base(number: usize) -> *mut ShadowFrame {
 
 /// The end of a shadow stack's memory.
 pub fn shadow_end(number: usize) -> u64 {
-    match tall_stacks::start_of(number) {
+    match tall_start(number) {
         Some(start) => start + shadow_stack::TALL_BYTES as u64,
         None => shadow_start(number) + private::SHADOW_BYTES as u64,
     }
+}
+
+/// The memory of the tall shadow stack that has taken the place of one, if there is any.
+pub fn tall_start(number: usize) -> Option<u64> {
+    let block = process_block();
+    let used = (block.talls_used.load(Ordering::Relaxed) as usize).min(MOST_TALLS);
+    let tall = block.tall_of[..used].iter().position(|of| of.load(Ordering::Relaxed) == number as u32);
+    tall.filter(|_| number != 0).map(tall_address)
+}
+
+/// Where a tall shadow stack is, or will be.
+pub fn tall_address(tall: usize) -> u64 {
+    shadow_stack::tall_at(region_address(0), tall)
 }
 
 fn sentinel_in(start: u64) -> *mut ShadowFrame {

@@ -5,7 +5,7 @@ use ada_ring::{ShadowFrame, ThreadState};
 
 use crate::config::{Item, get};
 use crate::memory::shadow_end;
-use crate::tall_stacks;
+use crate::takeover;
 
 /// The newest frame, or the sentinel.
 ///
@@ -23,7 +23,7 @@ pub(crate) unsafe fn top(state: *mut ThreadState) -> *mut ShadowFrame {
 pub(crate) unsafe fn newest(state: *mut ThreadState) -> Option<*mut ShadowFrame> {
     // SAFETY: the caller's promise.
     unsafe {
-        tall_stacks::put_right(state);
+        takeover::put_right(state);
         ((*state).shadow_top > (*state).shadow_base).then(|| top(state))
     }
 }
@@ -66,7 +66,7 @@ pub(crate) unsafe fn set_limits(state: *mut ThreadState) {
         };
         let limit = end - ((2 + HANDLER_FRAMES) * ShadowFrame::SIZE) as u64;
         (*state).shadow_limit = limit.min((*state).record_limit);
-        (*state).may_grow = u64::from(tall_stacks::can_take_over(state));
+        (*state).may_grow = u64::from(takeover::is_possible(state));
     }
 }
 

@@ -24,7 +24,7 @@ use crate::lock::Lock;
 use crate::memory::{known_stacks, process_block, shadow_base, shadow_end, state as state_at, state_threads, states};
 use crate::shadow_stack::{ceiling, sentinel, set_ceiling, set_limits};
 use crate::stretch::is_one_stack;
-use crate::{state_claims, syscall, tall_stacks, waits};
+use crate::{state_claims, syscall, takeover, waits};
 
 const PAGE: u64 = 4096;
 /// How far below the used part of a thread's own stack its extent is probed at most, so that not each page takes a system call.
@@ -272,7 +272,7 @@ unsafe fn reaches(list: &KnownStacks<'_>, state: *mut ThreadState, address: u64,
 unsafe fn leave(list: &mut KnownStacks<'_>, state: *mut ThreadState, left_at: u64) -> bool {
     // SAFETY: the thread's own state.
     unsafe {
-        tall_stacks::put_right(state);
+        takeover::put_right(state);
         let (extent, number, top) = (extent(state), (*state).stack_number, (*state).shadow_top);
         match list.with_number(number, extent.start) {
             Some(at) => {

@@ -89,7 +89,7 @@ pub struct ThreadState {
     pub floor_complement: u64,
     /// Where signal handlers return to; 1 where nothing is known.
     pub signal_return: u64,
-    /// 1 where there may be more room for the shadow stack than it has: see `tall_stacks.rs` in ada-agent.
+    /// 1 where there may be more room for the shadow stack than it has: see `takeover.rs` in ada-agent.
     pub may_grow: u64,
     /// The end of the stack that the agent runs on, with all signals blocked; 0 where it runs on the program's.
     pub agent_stack: u64,

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use ada_event::FunctionId;
 
-use super::tracker::{CallbackObserved, Entry, Registration};
+use super::execution::Entry;
+use super::tracker::{CallbackObserved, Registration};
 use super::{CallbackSpan, LIKELY, POSSIBLE, PROBABLE};
 
 /// Numbers below this are counts, flags and the like, not something by which a callback knows its caller.

@@ -5,6 +5,7 @@
 
 mod addresses;
 mod deferred;
+mod execution;
 mod open_calls;
 mod tracker;
 

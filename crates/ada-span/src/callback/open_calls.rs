@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use ada_event::{EventSeq, FunctionId, ModuleId};
 
-use super::tracker::{Execution, Initiator};
+use super::execution::{Execution, Initiator};
 use crate::role::Role;
 
 /// A function whose address a call was handed.

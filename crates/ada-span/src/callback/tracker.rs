@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use ada_event::{EventSeq, FunctionId, ModuleId, RuntimeAddr, TraceNanos};
 
+use super::execution::{Entry, Execution, Initiator};
 use super::open_calls::{Held, Holder, OpenCall, OpenCalls};
 use super::{CERTAIN, CallbackSpan, CodeAddresses};
 use crate::detail::EventDetail;
@@ -41,49 +42,6 @@ pub(crate) struct Registration {
     pub(crate) arguments: [u64; 6],
     /// Which argument the address was. Registers after a call's last argument hold older values.
     pub(crate) position: usize,
-}
-
-/// A call of a function whose address was handed over, and that no open call explains.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    pub(crate) span: CallbackSpan,
-    pub(crate) caller: Option<FunctionId>,
-    pub(crate) arguments: Option<[u64; 6]>,
-}
-
-/// Who was handed addresses.
-#[derive(Clone, Copy)]
-pub(super) struct Initiator {
-    seq: EventSeq,
-    time: TraceNanos,
-    function: FunctionId,
-    role: Role,
-    arguments: [u64; 6],
-}
-
-/// Whether an open call is the run of a callback.
-#[derive(Clone, Copy)]
-pub(super) enum Execution {
-    No,
-    Certain(CallbackSpan),
-    Deferred(Entry),
-}
-
-impl Execution {
-    /// With the end of its call.
-    fn ended(self, closed: &Closed) -> Self {
-        let ended = |span: CallbackSpan| CallbackSpan {
-            end: closed.end(),
-            outcome: closed.outcome.to_byte().into(),
-            close_seq: closed.close_seq,
-            ..span
-        };
-        match self {
-            Self::No => Self::No,
-            Self::Certain(span) => Self::Certain(ended(span)),
-            Self::Deferred(entry) => Self::Deferred(Entry { span: ended(entry.span), ..entry }),
-        }
-    }
 }
 
 pub(crate) struct CallbackTracker<'a> {
