@@ -43,6 +43,8 @@ unsafe fn make_room(state: *mut ThreadState) {
     unsafe {
         takeover::put_right(state);
         let is_full = (*state).shadow_top >= (*state).shadow_limit;
+        // Handlers within handlers may each have interrupted a stub that goes on with the shadow stack before: it asks again.
+        (*state).may_grow = u64::from(!is_full && takeover::is_possible(state));
         if !is_full || is_tall((*state).shadow_base as u32) || !takeover::is_possible(state) {
             return;
         }

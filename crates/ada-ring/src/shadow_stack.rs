@@ -11,8 +11,8 @@ use crate::ShadowFrame;
 /// Bytes of a shadow stack, of which each is at a multiple: some 32,700 frames.
 pub const SHADOW_BYTES: usize = 1 << 20;
 
-/// Bytes of a tall shadow stack, of which each is at a multiple: a million frames. With less than 16 bytes a call, no stack of
-/// 8 MiB has as many.
+/// Bytes of a tall shadow stack, of which each is at a multiple: a million frames. Calls take 16 bytes
+/// of the program's stack and more, so that one of 8 MiB has half as many at most.
 pub const TALL_BYTES: usize = 1 << 25;
 /// How often the part of the memory repeats in which tall ones are, …
 pub const TALL_STRIDE: usize = 1 << 29;

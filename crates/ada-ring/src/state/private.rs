@@ -39,6 +39,5 @@ pub const WIPED_BYTES: usize = OWNER_DISTANCE;
 
 const _: () = {
     assert!(OWNER_DISTANCE <= i32::MAX as usize);
-    assert!(BYTES <= REGION_STRIDE);
     assert!(REGION_STRIDE == TALL_STRIDE && BYTES <= TALLS_AT, "tall ones lie between regions");
 };
