@@ -3,6 +3,7 @@
 use ada_event::ImageOffset;
 
 use crate::function_table::NameRange;
+use crate::implementations::{IMPLEMENTATION, addresses_taken};
 use crate::name_rank::{NameRank, is_cold_part};
 use crate::symbol_table::{SymbolKind, SymbolTable};
 use crate::{DebugImage, Function, FunctionTable, GoTable, Image, Row, Sources, UnwindTable, padding, start_code};
@@ -40,6 +41,7 @@ impl FunctionTable {
         }
         discovery.add_unwind(unwind);
         discovery.add_main();
+        discovery.add_implementations();
         Self { problem, ..discovery.finish() }
     }
 }
@@ -62,6 +64,8 @@ enum ClaimKind {
     Resolver,
     /// Gives a name to a function that somebody else claims.
     Label,
+    /// Names what a function without a name implements.
+    Implementation,
     Unwind,
 }
 
@@ -161,6 +165,28 @@ impl<'i, 'd> Discovery<'i, 'd> {
         self.claims.push(Claim { address, size: 0, name: NAME, kind, is_local: true, source });
     }
 
+    /// Says of functions without a name what they implement.
+    fn add_implementations(&mut self) {
+        self.claims.sort_unstable_by_key(|claim| claim.address);
+        let by_address = |a: &Claim<'_>, b: &Claim<'_>| a.address == b.address;
+        let is_nameless = |claims: &&[Claim<'_>]| claims.iter().all(|claim| claim.name.is_empty());
+        let nameless: Vec<ImageOffset> =
+            self.claims.chunk_by(by_address).filter(is_nameless).map(|claims| claims[0].address).collect();
+        let resolvers = self.claims.iter().filter(|claim| claim.kind == ClaimKind::Resolver && !claim.name.is_empty());
+        let mut found = Vec::new();
+        for resolver in resolvers {
+            let code = self.image.code_range_at(resolver.address).and_then(|code| code.bytes_from(resolver.address));
+            let code = code.unwrap_or_default();
+            let length = usize::try_from(resolver.size).unwrap_or(usize::MAX).min(code.len());
+            let taken = addresses_taken(&code[..length], resolver.address);
+            for address in taken.filter(|address| nameless.binary_search(address).is_ok()) {
+                let (kind, source) = (ClaimKind::Implementation, Sources::default());
+                found.push(Claim { address, size: 0, name: resolver.name, kind, is_local: true, source });
+            }
+        }
+        self.claims.append(&mut found);
+    }
+
     /// Makes one function of all claims for the same address.
     fn finish(mut self) -> FunctionTable {
         self.claims.sort_unstable_by_key(|claim| claim.address);
@@ -175,8 +201,11 @@ impl<'i, 'd> Discovery<'i, 'd> {
             let start = claims[0].address;
             // No symbol says more than the code it lies in can hold.
             let room = self.image.code_range_at(start).map_or(0, |range| range.end().0 - start.0);
+            // Nobody who has a name of its own has one of these.
+            let is_implementation = claims.iter().any(|claim| claim.kind == ClaimKind::Implementation);
+            let mark = if is_implementation { IMPLEMENTATION } else { "" };
             for rank in &ranks {
-                push_name(&mut table, rank.name, &mut self.name_bytes_remaining);
+                push_name(&mut table, rank.name, mark, &mut self.name_bytes_remaining);
             }
             table.functions.push(Function {
                 start,
@@ -216,16 +245,17 @@ fn rank_names<'d>(claims: &[Claim<'d>], ranks: &mut Vec<NameRank<'d>>) {
     }
 }
 
-fn push_name(table: &mut FunctionTable, name: &[u8], bytes_remaining: &mut usize) {
+fn push_name(table: &mut FunctionTable, name: &[u8], mark: &str, bytes_remaining: &mut usize) {
     let name = String::from_utf8_lossy(name);
-    let start = u32::try_from(table.text.len());
+    let bytes = name.len() + mark.len();
     let (Ok(start), Ok(length), Some(remaining)) =
-        (start, u32::try_from(name.len()), bytes_remaining.checked_sub(name.len()))
+        (u32::try_from(table.text.len()), u32::try_from(bytes), bytes_remaining.checked_sub(bytes))
     else {
         return;
     };
     *bytes_remaining = remaining;
     table.text.push_str(&name);
+    table.text.push_str(mark);
     table.names.push(NameRange { start, length });
 }
 

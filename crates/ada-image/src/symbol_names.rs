@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use ada_event::ImageOffset;
 
 use crate::DebugImage;
+use crate::implementations::IMPLEMENTATION;
 use crate::name_rank::NameRank;
 use crate::symbol_table::SymbolKind;
 
@@ -42,7 +43,8 @@ impl<'d> SymbolNames<'d> {
     pub fn better_than(&self, known: &str, address: ImageOffset) -> Option<Cow<'d, str>> {
         let first = self.names.partition_point(|(at, _)| *at < address);
         let (_, best) = self.names.get(first).filter(|(at, _)| *at == address)?;
-        let is_better = known.is_empty() || *best < NameRank::new(known.as_bytes(), false, false);
+        let has_none = known.is_empty() || known.ends_with(IMPLEMENTATION);
+        let is_better = has_none || *best < NameRank::new(known.as_bytes(), false, false);
         is_better.then(|| String::from_utf8_lossy(best.name))
     }
 }

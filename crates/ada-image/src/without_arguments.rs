@@ -1,8 +1,10 @@
 //! Demangled names as people type them.
 
+use crate::IMPLEMENTATION;
+
 /// C++ names have their arguments; people rarely type them.
 pub fn without_arguments(name: &str) -> &str {
-    let name = arguments_cut(name);
+    let name = arguments_cut(name.strip_suffix(IMPLEMENTATION).unwrap_or(name));
     // Compilers mark functions whose results have changed with the library's.
     name.rfind("[abi:").filter(|_| name.ends_with(']')).map_or(name, |mark| &name[..mark])
 }
@@ -38,6 +40,7 @@ mod tests {
             ("h::{closure#0}", "h::{closure#0}"),
             (")(", ")("),
             ("repeat[abi:cxx11](int, char)", "repeat"),
+            ("strlen[ifunc]", "strlen"),
         ] {
             assert_eq!(without_arguments(name), expected);
         }

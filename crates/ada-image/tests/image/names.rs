@@ -24,6 +24,27 @@ fn a_resolver_is_distinguished_from_what_it_resolves() {
 }
 
 #[test]
+fn what_resolvers_choose_from_is_known_by_what_it_implements() {
+    let whole = Target::build("shapes.c", &["-O2", "-rdynamic"]);
+    let named = discover(&whole.bytes());
+    let here = named.functions()[named.find("picked_here").unwrap()].start;
+    assert!(named.find("picked[ifunc]").is_none(), "it has a name");
+    let stripped = discover(&whole.stripped().bytes());
+    let index = stripped.index_at(here).unwrap();
+    assert_eq!(stripped.names(index).collect::<Vec<_>>(), ["picked[ifunc]"]);
+    assert!(
+        !stripped.functions()[index].is_resolver()
+            && stripped.functions()[stripped.find("picked").unwrap()].is_resolver()
+    );
+    // The C library of a machine without its debug files.
+    let libc = discover(&system_library("libc.so.6"));
+    for name in ["strlen[ifunc]", "memcpy[ifunc]", "strcmp[ifunc]", "memset[ifunc]"] {
+        let count = (0..libc.len()).filter(|index| libc.has_name(*index, name)).count();
+        assert!(count > 2, "{name}: {count} implementations");
+    }
+}
+
+#[test]
 fn a_cold_part_stays_in_the_table_with_a_mark() {
     let whole = Target::build("shapes.c", &["-O2"]);
     let table = discover(&whole.bytes());
