@@ -34,7 +34,7 @@ pub use notation::NotationError;
 pub use place::PartRegister;
 pub use prototype::{Condition, Convention, Failure, Parameter, Prototype, Values};
 pub use signature::{Captured, Outcome, Signature};
-pub use table::{ByDefault, Known, is_c_library, known};
+pub use table::{ByDefault, Known, is_c_library, is_cxx_library, known};
 pub use ty::{Content, Elements, Field, Length, Part, Passing, Sequence, SequenceEnd, Style, Type, Variant, Variants};
 pub use value::Value;
 pub use value_test::{ERRNO, RESULT, ValueTest, ValueTestError};

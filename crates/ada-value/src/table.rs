@@ -1,4 +1,4 @@
-//! The prototypes that are known by name: those of the C library.
+//! The prototypes that are known by name: those of the C library, and some of libstdc++.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -44,24 +44,36 @@ static TABLE: LazyLock<HashMap<&'static str, (Prototype, ByDefault)>> = LazyLock
     known.collect()
 });
 
-/// What is known of the C library's function of this name, or of the one that it is an implementation of: `__strlen_avx2`.
+/// What is known of the function of this name, or of the one that it is an implementation of.
 pub fn known(name: &str) -> Option<Known> {
-    let implemented = || name.strip_prefix("__").and_then(|name| TABLE.get(implementation_of(name)?));
-    let (prototype, by_default) = TABLE.get(name).or_else(implemented)?;
+    let (prototype, by_default) = TABLE.get(name).or_else(|| TABLE.get(implementation_of(name)?))?;
     Some(Known { prototype, by_default: *by_default })
 }
 
-/// The name before that of the processor's extension.
+/// What a function implements for some processors: `strlen` for `__strlen_avx2`, and for `strlen[ifunc]`, which `ada-image` calls one
+/// that has no name.
 fn implementation_of(name: &str) -> Option<&str> {
-    const EXTENSIONS: [&str; 5] = ["_sse", "_ssse", "_avx", "_evex", "_erms"];
+    const EXTENSIONS: [&str; 6] = ["_sse", "_ssse", "_avx", "_evex", "_erms", "_fma"];
+    if let Some(name) = name.strip_suffix("[ifunc]") {
+        return Some(name);
+    }
+    let name = name.strip_prefix("__")?;
     let start = EXTENSIONS.into_iter().filter_map(|extension| name.find(extension)).min()?;
     Some(&name[..start])
 }
 
 /// Whether a file of this name is the C library, or a part of it. Others have functions of the same names with another meaning.
 pub fn is_c_library(file: &str) -> bool {
-    let is_part = |name: &&str| file.strip_prefix(*name).is_some_and(|rest| rest.starts_with(['.', '-']));
-    file.contains(".so") && ["libc", "libpthread", "libm", "libdl", "librt", "ld-musl"].iter().any(is_part)
+    ["libc", "libpthread", "libm", "libdl", "librt", "ld-musl"].into_iter().any(|name| is_library(file, name))
+}
+
+/// The same for libstdc++.
+pub fn is_cxx_library(file: &str) -> bool {
+    is_library(file, "libstdc++")
+}
+
+fn is_library(file: &str, name: &str) -> bool {
+    file.contains(".so") && file.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', '-']))
 }
 
 #[cfg(test)]
@@ -76,6 +88,9 @@ mod tests {
         for file in ["libcurl.so.4", "libc", "libmagic.so.1", "a.out", "libcap.so.2"] {
             assert!(!is_c_library(file), "{file}");
         }
+        assert!(
+            is_cxx_library("libstdc++.so.6.0.30") && !is_c_library("libstdc++.so.6") && !is_cxx_library("libc++.so.1")
+        );
     }
 
     #[test]
@@ -99,7 +114,13 @@ mod tests {
             assert_eq!(by_default(name), Some(ByDefault::Registers));
         }
         assert!(known("my_open").is_none() && known("strlen_avx2").is_none());
-        for (name, of) in [("__strlen_evex512", "strlen"), ("__memcpy_avx_unaligned_erms", "memcpy")] {
+        for (name, of) in [
+            ("__strlen_evex512", "strlen"),
+            ("__memcpy_avx_unaligned_erms", "memcpy"),
+            ("__sin_fma", "sin"),
+            ("__fma_fma3", "fma"),
+            ("strlen[ifunc]", "strlen"),
+        ] {
             assert_eq!(known(name).map(|known| known.prototype.name.as_str()), Some(of));
         }
     }

@@ -10,7 +10,7 @@ use ada_image::{FunctionTable, FunctionType, Image, function_types, go_function_
 use ada_patch::ErrnoPlace;
 use ada_ring::Pool;
 use ada_ring::probe::{MAX_PROBES, Role};
-use ada_value::{ByDefault, Convention, Prototype, Signature, is_c_library, known};
+use ada_value::{ByDefault, Convention, Prototype, Signature, is_c_library, is_cxx_library, known};
 
 use crate::function_pattern::matches_name;
 use crate::options::{CapturedValues, TraceOptions};
@@ -96,16 +96,22 @@ impl Values {
         if self.choice == CapturedValues::None && self.later.is_empty() {
             return CapturedFunctions { futexes, completions, thread_result, ..CapturedFunctions::default() };
         }
-        if is_c_library(&file_name(path)) {
-            let known = (0..functions.len()).filter_map(|index| Some((index, self.known(functions, index)?)));
+        let file_name = file_name(path);
+        let known = (0..functions.len()).filter_map(|index| Some((index, self.known(functions, index)?)));
+        if is_c_library(&file_name) {
             let errno = errno_place(path, functions);
             return CapturedFunctions { by_index: known.collect(), futexes, completions, errno, thread_result };
         }
-        let by_index = self.declared(image);
+        let mut by_index = self.declared(image);
+        if is_cxx_library(&file_name) {
+            for (index, captured) in known {
+                by_index.entry(index).or_insert(captured);
+            }
+        }
         CapturedFunctions { by_index, futexes, completions, errno: None, thread_result }
     }
 
-    /// A function of the C library.
+    /// A function of the C library or of libstdc++.
     fn known(&self, functions: &FunctionTable, index: usize) -> Option<CapturedFunction> {
         // A resolver has the name of what it chooses an implementation of, and none of its arguments.
         if functions.functions().get(index)?.is_resolver() {

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use ada_event::{FunctionId, RuntimeAddr};
 use ada_format::atf::{FunctionRow, Probes, X86Call, X86Return};
-use ada_image::without_arguments;
-use ada_value::{Captured, RESULT, Signature, Type, Value, is_c_library, known};
+use ada_image::{IMPLEMENTATION, without_arguments};
+use ada_value::{Captured, RESULT, Signature, Type, Value, is_c_library, is_cxx_library, known};
 
 use super::call_values::{CallValues, NamedValue};
 use super::names::Names;
@@ -37,15 +37,16 @@ impl CallSignature {
         self.signature.prototype().add_value_names(names);
     }
 
-    /// That of a function of the C library whose registers were recorded for another reason.
+    /// That of a function of the C library, or of libstdc++, whose registers were recorded for another reason.
     pub(super) fn known(names: &Names, function: FunctionId) -> Option<Self> {
-        let name = names.raw(function).filter(|_| is_c_library(&names.module(function)))?;
+        let module = names.module(function);
+        let name = names.raw(function).filter(|_| is_c_library(&module) || is_cxx_library(&module))?;
         let known = known(name)?;
         // What has its implementations beside it only chooses one of them.
         let implementations = format!("__{name}_");
         let is_resolver = |row: &FunctionRow| {
             let of = || ada_value::known(&row.name).map(|it| it.prototype.name.as_str());
-            row.name.starts_with(&implementations) && of() == Some(name)
+            (row.name.starts_with(&implementations) || row.name.ends_with(IMPLEMENTATION)) && of() == Some(name)
         };
         if names.functions(function.module()).iter().any(is_resolver) {
             return None;

@@ -296,6 +296,39 @@ fn a_format_tells_what_follows_it() {
     assert_eq!(calls, expected);
 }
 
+/// The table of prototypes, by functions that no other test has.
+#[test]
+fn what_functions_of_the_c_library_take_and_give_is_what_the_program_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, empty) = (folder.path().join("truth"), folder.path().join("empty"));
+    fs::create_dir(&empty).unwrap();
+    let program = Program::new("prototypes.c").flags(&["-O0", "-fno-builtin", "-U_FORTIFY_SOURCE", "-lm"]);
+    let arguments = [log.to_str().unwrap(), empty.to_str().unwrap()];
+    let traced = TracedProgram::trace_running(&program, &["--args", "*"], &arguments);
+    let truth = fs::read_to_string(&log).unwrap();
+    let asked = "SELECT s.call FROM spans s JOIN spans p ON p.span_id = s.parent_span_id WHERE p.name = 'main'";
+    let calls: Vec<String> =
+        rows(&traced, asked).iter().filter_map(|row| row["call"].as_str().map(str::to_owned)).collect();
+    let wrong: Vec<&str> = truth.lines().filter(|line| !calls.iter().any(|call| call == line)).collect();
+    assert!(wrong.is_empty() && truth.lines().count() > 40, "{wrong:#?} are not among {calls:#?}");
+}
+
+/// What libstdc++ throws is captured without being asked for.
+#[test]
+fn the_message_of_an_exception_is_a_value() {
+    let traced = TracedProgram::trace_running(&Program::new("throws.cpp").compiler("g++").flags(&["-O2"]), &[], &[]);
+    let asked = "SELECT call, status, reason FROM spans WHERE name LIKE 'std::__throw%' ORDER BY start_ns";
+    let found = rows(&traced, asked);
+    let calls: Vec<String> = found.iter().map(|row| without_addresses(row["call"].as_str().unwrap())).collect();
+    let expected = [
+        r#"std::__throw_out_of_range_fmt("vector::_M_range_check: __n (which is %zu) >= this->size() (which is %zu)", 7, 3)"#,
+        r#"std::__throw_invalid_argument("stoi")"#,
+        r#"std::__throw_logic_error("basic_string: construction from null is not valid")"#,
+    ];
+    assert_eq!(calls, expected);
+    assert!(found.iter().all(|row| row["status"] == "unmatched" && row["reason"] == "exception"), "{found:?}");
+}
+
 #[test]
 fn patterns_that_nothing_fits_are_told() {
     let program = Program::new("captured_ends.c").flags(&["-g"]).build();
