@@ -193,6 +193,4 @@ impl Control {
 }
 
 /// Bytes of the control block, a whole number of chunks so that each is aligned.
-pub const CONTROL_BYTES: usize = 3 * CHUNK_SIZE;
-
-const _: () = assert!(size_of::<Control>() <= CONTROL_BYTES);
+pub const CONTROL_BYTES: usize = size_of::<Control>().next_multiple_of(CHUNK_SIZE);

@@ -81,6 +81,4 @@ pub struct LoaderOrder {
 }
 
 /// Bytes of the orders, in whole pages.
-pub const ORDERS_BYTES: usize = 2 * CHUNK_SIZE;
-
-const _: () = assert!(size_of::<Orders>() <= ORDERS_BYTES);
+pub const ORDERS_BYTES: usize = size_of::<Orders>().next_multiple_of(CHUNK_SIZE);
