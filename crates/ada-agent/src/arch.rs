@@ -8,5 +8,5 @@ pub(crate) use crate::x86_64::{
     SECCOMP_ARCHITECTURE, ada_crash_restorer, bases_at_call, call_context, call_on_stack, call_registers,
     caller_registers, clock, current_state, do_next, exchange_code, go_arguments, go_words, jump_stack_pointers,
     newest_float, number, owner_mark, raw, return_context, return_registers, saved_vectors, set_current_state,
-    signal_registers, swift_self, system_call_instruction, thread_pointer,
+    signal_registers, swift_self, system_call_instruction, thread_pointer, whole_vectors,
 };

@@ -22,6 +22,14 @@ pub enum Item {
     StackWindow,
     /// Bytes of a detail record.
     DetailStride,
+    /// Where vector registers are in it; 0 where they are not captured.
+    DetailVectorsAt,
+    /// Bytes of the stack that are captured with a probed call.
+    ProbeWindow,
+    /// Bytes of a probe's record.
+    ProbeStride,
+    /// Where vector registers are in it; 0 where they are not captured.
+    ProbeVectorsAt,
     /// The number of the program that the process runs.
     Program,
     /// 1 where the agent runs on stacks of its own.
@@ -31,7 +39,7 @@ pub enum Item {
 }
 
 /// How many entries there are.
-pub const ITEMS: usize = 11;
+pub const ITEMS: usize = 15;
 
 /// The table. Its memory is not writable in the target, and need not be.
 #[unsafe(no_mangle)]

@@ -1,16 +1,17 @@
 //! The detail lane: changing its chunks, and stack windows that reach into another page.
 
 use ada_ring::chunk::is_past_end;
-use ada_ring::probe::RawProbe;
+use ada_ring::detail::{CALL, WITHOUT_VECTORS};
+use ada_ring::probe::{RawProbe, VECTORS};
 use ada_ring::{ChunkState, DetailMode, Lane, RawDetail, ThreadState};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::chunks::{chunk_of, exchange, label};
 use crate::config::{Item, get};
 use crate::memory::pool;
 use crate::stretch::is_one_stack;
 use crate::syscall::{self, SignalsBlocked};
-use crate::{own_stacks, windows};
+use crate::{arch, own_stacks, windows};
 
 const PAGE: u64 = 4096;
 /// Pages of a stack that are looked at together.
@@ -62,7 +63,7 @@ pub(crate) unsafe fn reserve_in_lane(state: *mut ThreadState, lane: Lane) -> u64
     // SAFETY: the thread's own state, and no handler comes in between.
     unsafe {
         let (position, stride) = match lane {
-            Lane::Probe => (&raw mut (*state).probe_position, RawProbe::SIZE as u64),
+            Lane::Probe => (&raw mut (*state).probe_position, get(Item::ProbeStride)),
             Lane::Detail | Lane::Index => (&raw mut (*state).detail_position, get(Item::DetailStride)),
         };
         if is_past_end(*position) {
@@ -182,6 +183,87 @@ unsafe fn reach_up(state: *mut ThreadState) {
 /// # Safety
 /// `state` is the calling thread's own; `record` is reserved.
 pub unsafe fn copy_stack(state: *mut ThreadState, record: *mut RawDetail, slot: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { (*record).stack_bytes = copy_window(state, record.add(1).cast(), get(Item::StackWindow), slot) };
+}
+
+/// The same behind the record of a probed call.
+///
+/// # Safety
+/// As [`copy_stack`].
+pub(crate) unsafe fn copy_stack_of_probe(state: *mut ThreadState, record: *mut RawProbe, slot: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { (*record).detail.stack_bytes = copy_window(state, record.add(1).cast(), get(Item::ProbeWindow), slot) };
+}
+
+/// Captures what stubs would of a call or return whose record the agent publishes: `detail`, a call's stack window, and vector
+/// registers. Gives the time for the event; nothing where such events have no detail.
+///
+/// # Safety
+/// `state` is the calling thread's own; a call's stack pointer is its return slot.
+pub(crate) unsafe fn capture(state: *mut ThreadState, mark: u32, detail: RawDetail) -> Option<u64> {
+    // SAFETY: the caller's promise. State 0 is shared by threads that have none.
+    let has_state = unsafe { (*state).number } != 0;
+    if !has_state || pool().orders().detail_mode.load(Ordering::Relaxed) == DetailMode::Off as u32 {
+        return None;
+    }
+    let vectors_at = get(Item::DetailVectorsAt);
+    // SAFETY: the caller's promise; a reserved record belongs to its thread until it is marked.
+    unsafe {
+        let vectors = if vectors_at == 0 { None } else { Some(arch::whole_vectors(state)?) };
+        let position = AtomicU64::from_ptr(&raw mut (*state).detail_position);
+        let mut reserved = position.fetch_add(get(Item::DetailStride), Ordering::Relaxed);
+        if is_past_end(reserved) {
+            reserved = reserve(state);
+        }
+        let time = arch::clock();
+        let record = reserved as *mut RawDetail;
+        record.write(RawDetail { mark: 0, tsc: time, ..detail });
+        if mark == CALL {
+            copy_stack(state, record, detail.stack_pointer);
+        }
+        if let Some(vectors) = vectors {
+            put_vectors(vectors, reserved + vectors_at);
+        }
+        AtomicU32::from_ptr(&raw mut (*record).mark).store(mark, Ordering::Release);
+        Some(time)
+    }
+}
+
+/// Adds to the record of a probed call or return what other records have, where all of that is written: the stack from `slot` on, and
+/// vector registers.
+///
+/// # Safety
+/// As [`capture`]; `record` is reserved.
+pub(crate) unsafe fn add_to_probe(state: *mut ThreadState, mark: u32, record: *mut RawProbe, slot: u64) {
+    let vectors_at = get(Item::ProbeVectorsAt);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if mark == CALL {
+            copy_stack_of_probe(state, record, slot);
+        }
+        if vectors_at != 0 {
+            match arch::whole_vectors(state) {
+                Some(vectors) => put_vectors(vectors, record as u64 + vectors_at),
+                None => (*record).detail.stack_bytes |= WITHOUT_VECTORS,
+            }
+        }
+    }
+}
+
+/// # Safety
+/// There is room for them at that address.
+unsafe fn put_vectors(vectors: [[u64; 2]; VECTORS], at: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { (at as *mut [[u64; 2]; VECTORS]).write(vectors) };
+}
+
+/// # Safety
+/// As [`copy_stack`]; at `to` there is room for `window` bytes.
+unsafe fn copy_window(state: *mut ThreadState, to: *mut u8, window: u64, slot: u64) -> u64 {
+    if window == 0 {
+        return 0;
+    }
     // SAFETY: the caller's promise; what is copied was found to be mapped.
     unsafe {
         learn_stack(state);
@@ -189,7 +271,6 @@ pub unsafe fn copy_stack(state: *mut ThreadState, record: *mut RawDetail, slot: 
         if slot < (*state).stack_low && is_one_stack(slot, (*state).stack_low) {
             (*state).stack_low = page;
         }
-        let window = get(Item::StackWindow);
         let mut end = page + PAGE;
         if slot >= (*state).stack_low && slot < (*state).stack_high {
             if (*state).stack_high < slot + window && (*state).stack_ends == 0 {
@@ -202,8 +283,8 @@ pub unsafe fn copy_stack(state: *mut ThreadState, record: *mut RawDetail, slot: 
             }
         }
         let count = window.min(end - slot);
-        core::ptr::copy_nonoverlapping(slot as *const u8, record.add(1).cast::<u8>(), count as usize);
-        (*record).stack_bytes = count;
+        core::ptr::copy_nonoverlapping(slot as *const u8, to, count as usize);
+        count
     }
 }
 

@@ -24,6 +24,7 @@ static ADA_ENTRIES: AgentEntries<AgentEntry> = AgentEntries {
     loader,
     detail_chunk,
     stack,
+    probe_stack,
     probe_call,
     exited,
     exiting,
@@ -178,5 +179,12 @@ extern "C" fn detail_chunk(_: *mut u64, _: u64, lane: u64) -> u64 {
 extern "C" fn stack(_: *mut u64, record: u64, from: u64) -> u64 {
     // SAFETY: the stub has reserved the record, and passes the address of its own return slot.
     unsafe { details::copy_stack(current_state() as *mut ThreadState, record as *mut RawDetail, from) };
+    0
+}
+
+/// Copies the stack window at `from` behind the probe's record at `record`.
+extern "C" fn probe_stack(_: *mut u64, record: u64, from: u64) -> u64 {
+    // SAFETY: as in `stack`.
+    unsafe { details::copy_stack_of_probe(current_state() as *mut ThreadState, record as *mut RawProbe, from) };
     0
 }

@@ -3,14 +3,15 @@
 //! Nothing here writes to the program's stack, and whatever is found, the program goes on as it would have: the worst that a
 //! wrong guess can cost is a record.
 
-use ada_ring::record::{IS_TAIL, RecordKind};
+use ada_ring::detail::RETURN;
+use ada_ring::record::{HAS_DETAIL, IS_TAIL, RecordKind};
 use ada_ring::shadow_frame::FRAME_GOES_ON;
 use ada_ring::{ShadowFrame, ThreadState};
 
 use crate::dead_frames::{LivenessCheck, end_unwound, take_out};
 use crate::shadow_stack::newest;
 use crate::syscall::SignalsBlocked;
-use crate::{chunks, handlers, open_probes, probes, stack_records};
+use crate::{chunks, details, handlers, open_probes, probes, stack_records};
 
 /// Records the return of the frame with this slot, if there is one, and of probed calls that went on in it.
 ///
@@ -27,7 +28,14 @@ pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
             if probes::finish(state, slot, frame) {
                 continue;
             }
-            end(state, frame);
+            match details::capture(state, RETURN, probes::return_detail(slot, frame)) {
+                Some(time) => {
+                    let kind = RecordKind::Return as u32 | HAS_DETAIL;
+                    chunks::write_at(state, (*frame).function, frame as u32 | kind, time);
+                    take_out(state, frame);
+                }
+                None => end(state, frame),
+            }
         }
         if !is_known && *slot == (*state).signal_return {
             handlers::leaves_elsewhere(slot);

@@ -4,13 +4,14 @@ use ada_ring::arch::{RETURN_POPS, SavedRegisters};
 use ada_ring::chunk::{IS_EXITING, is_past_end};
 use ada_ring::detail::{CALL, MORE, RETURN};
 use ada_ring::probe::{BASES, BASES_AT_CALL, Base, Extent, LONG_TEXT, PROBE_WORDS, RawProbe, Read, Role, UNREADABLE};
-use ada_ring::record::{IS_PROBED, RecordKind};
+use ada_ring::record::{HAS_DETAIL, IS_PROBED, RecordKind};
 use ada_ring::shadow_frame::FRAME_KEEPS_RESULT;
 use ada_ring::state::ProbeCall;
 use ada_ring::{Lane, RawDetail, RawRecord, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::arch::number::{CLONE, CLONE3, FUTEX, IO_URING_ENTER, IO_URING_SETUP, PRCTL, USERFAULTFD};
+use crate::config::{Item, get};
 use crate::filters::Afterwards;
 use crate::memory::{pool, process_block};
 use crate::reads::Sources;
@@ -49,7 +50,7 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
             if is_caught(record) {
                 (*newest_frame(state)).record_and_flags &= !FRAME_KEEPS_RESULT;
             }
-            publish_plain(record);
+            publish_plain(state, slot, record);
         }
         return;
     }
@@ -57,14 +58,14 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
         // SAFETY: the caller's promise.
         unsafe {
             note_result(state);
-            publish_plain(record);
+            publish_plain(state, slot, record);
         }
         return;
     }
     if let Some(call) = kernel_call(probe, registers) {
         // SAFETY: the caller's promise.
         unsafe {
-            publish_plain(record);
+            publish_plain(state, slot, record);
             prepare_kernel_call(state, call);
         }
         return;
@@ -87,14 +88,7 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut 
         bases[Base::GoWord1 as usize..].copy_from_slice(&arch::go_words(saved));
         bases[Base::FramePointer as usize] = saved.frame_pointer();
         bases[Base::SwiftSelf as usize] = arch::swift_self(saved);
-        let detail = RawDetail {
-            function: (*record).function,
-            registers: arch::call_registers(saved).words(),
-            return_address: *slot,
-            frame_pointer: saved.frame_pointer(),
-            stack_pointer: slot as u64,
-            ..RawDetail::default()
-        };
+        let detail = call_detail(slot, (*record).function);
         let sources = Sources { bases, vectors: arch::saved_vectors(state) };
         let context = arch::call_context(saved);
         let time = match rings::of_call(probe, registers) {
@@ -190,13 +184,53 @@ unsafe fn prepare_kernel_call(state: *mut ThreadState, (number, arguments): (u64
     }
 }
 
-/// Publishes the record of a call of which nothing is kept.
+/// Publishes the record of a call of which a probe keeps nothing, with the detail that other calls have.
 ///
 /// # Safety
 /// As [`call`].
-unsafe fn publish_plain(record: *mut RawRecord) {
+unsafe fn publish_plain(state: *mut ThreadState, slot: *const u64, record: *mut RawRecord) {
     // SAFETY: the caller's promise.
-    unsafe { RawRecord::publish(record, (*record).function, (*record).top_and_kind & !IS_PROBED, arch::clock()) };
+    unsafe {
+        let (function, top_and_kind) = ((*record).function, (*record).top_and_kind & !IS_PROBED);
+        match details::capture(state, CALL, call_detail(slot, function)) {
+            Some(time) => RawRecord::publish(record, function, top_and_kind | HAS_DETAIL, time),
+            None => RawRecord::publish(record, function, top_and_kind, arch::clock()),
+        }
+    }
+}
+
+/// The registers of a call.
+///
+/// # Safety
+/// As [`call`].
+unsafe fn call_detail(slot: *const u64, function: u32) -> RawDetail {
+    // SAFETY: the caller's promise.
+    let (saved, return_address) = unsafe { (SavedRegisters::below(slot), *slot) };
+    RawDetail {
+        function,
+        registers: arch::call_registers(saved).words(),
+        return_address,
+        frame_pointer: saved.frame_pointer(),
+        stack_pointer: slot as u64,
+        ..RawDetail::default()
+    }
+}
+
+/// The registers of a return.
+///
+/// # Safety
+/// As [`finish`].
+pub(crate) unsafe fn return_detail(slot: *const u64, frame: *const ShadowFrame) -> RawDetail {
+    // SAFETY: the caller's promise.
+    let (saved, frame) = unsafe { (SavedRegisters::below(slot), &*frame) };
+    RawDetail {
+        function: frame.function,
+        registers: arch::return_registers(saved).words(),
+        return_address: frame.return_address,
+        frame_pointer: saved.frame_pointer(),
+        stack_pointer: slot as u64 + RETURN_POPS,
+        ..RawDetail::default()
+    }
 }
 
 /// Leaves word of what the process is about to end with: whoever reads its records may not be its parent.
@@ -261,14 +295,7 @@ pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut
         bases[Base::SecondResult as usize] = results[1];
         bases[Base::Errno as usize] = errno();
         bases[Base::GoWord1 as usize..].copy_from_slice(&arch::go_words(saved));
-        let detail = RawDetail {
-            function: (*frame).function,
-            registers: results,
-            return_address: (*frame).return_address,
-            frame_pointer: saved.frame_pointer(),
-            stack_pointer: slot as u64 + RETURN_POPS,
-            ..RawDetail::default()
-        };
+        let detail = return_detail(slot, frame);
         let sources = Sources { bases, vectors: arch::saved_vectors(state) };
         let context = arch::return_context(saved);
         if rings::is_setup(probe, registers) {
@@ -432,7 +459,7 @@ unsafe fn write(state: *mut ThreadState, mark: u32, record: &RawProbe, time: Opt
     // SAFETY: the caller's promise; a reserved record belongs to its thread until it is marked.
     unsafe {
         let position = AtomicU64::from_ptr(&raw mut (*state).probe_position);
-        let mut reserved = position.fetch_add(RawProbe::SIZE as u64, Ordering::Relaxed);
+        let mut reserved = position.fetch_add(get(Item::ProbeStride), Ordering::Relaxed);
         if is_past_end(reserved) {
             reserved = details::reserve_in_lane(state, Lane::Probe);
         }
@@ -440,6 +467,9 @@ unsafe fn write(state: *mut ThreadState, mark: u32, record: &RawProbe, time: Opt
         let time = time.unwrap_or_else(arch::clock);
         let place = reserved as *mut RawProbe;
         place.write(RawProbe { detail: RawDetail { mark: 0, tsc: time, ..record.detail }, ..*record });
+        if mark != MORE {
+            details::add_to_probe(state, mark, place, record.detail.stack_pointer);
+        }
         AtomicU32::from_ptr(&raw mut (*place).detail.mark).store(mark, Ordering::Release);
         time
     }

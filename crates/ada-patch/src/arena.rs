@@ -418,7 +418,10 @@ mod tests {
     /// Without a table, handlers see ada's addresses.
     #[test]
     fn there_is_room_for_what_stubs_have_on_the_stack() {
-        let options = StubOptions { owner_by_word: true, detail: Some(DetailShape { window: 128, vectors: true }) };
+        let options = StubOptions {
+            owner_by_word: true,
+            detail: Some(DetailShape { window: 128, vectors: true, probes_too: true }),
+        };
         let arena = Arena::new(RuntimeAddr(0x10_0000), &AgentEntries::default(), &options, 0, 0).unwrap();
         let (taken, room) = (arena.origin_table().len(), Arena::origins_room(0, 0));
         assert!(taken <= room, "{taken} of {room}");
@@ -427,7 +430,7 @@ mod tests {
     #[test]
     fn every_template_assembles_and_is_small() {
         for (kind, owner_by_word) in StubKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
-            let detail = owner_by_word.then_some(DetailShape { window: 128, vectors: true });
+            let detail = owner_by_word.then_some(DetailShape { window: 128, vectors: true, probes_too: true });
             let template = StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail }).unwrap();
             let (counter, recorder) = (template.counter.code.len(), template.recorder.code.len());
             let has_both =

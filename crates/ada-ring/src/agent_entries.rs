@@ -18,6 +18,8 @@ pub struct AgentEntries<Entry = u64> {
     pub detail_chunk: Entry,
     /// Copies a stack window that crosses into a page which may not be there.
     pub stack: Entry,
+    /// The same into the record of a probe.
+    pub probe_stack: Entry,
     /// Keeps what a runtime probe sees of a call, and publishes the record.
     pub probe_call: Entry,
     /// Finishes an exit by `ret` that is not the newest frame's, or a probed call's.

@@ -4,6 +4,7 @@
 //! They are written like index records: everything else first, the mark last.
 
 use crate::arch::{CallRegisters, VECTOR_BYTES};
+use crate::probe::RawProbe;
 
 /// A record's fixed part, as the stubs write it; stack bytes follow a call's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub struct RawDetail {
     pub frame_pointer: u64,
     /// On a call the address of the return slot, on a return what the stack pointer is afterwards.
     pub stack_pointer: u64,
-    /// How many stack bytes are there: fewer than asked for where the stack ends.
+    /// How many stack bytes are there: fewer than asked for where the stack ends. Of a probe, perhaps [`WITHOUT_VECTORS`].
     pub stack_bytes: u64,
 }
 
@@ -33,6 +34,9 @@ pub const CALL: u32 = 1;
 pub const RETURN: u32 = 2;
 /// The mark of words that the probe's record before has no room for.
 pub const MORE: u32 = 3;
+
+/// Beside the stack bytes of a probe: its vector registers are not known.
+pub const WITHOUT_VECTORS: u64 = 1 << 32;
 
 /// The largest stack window.
 pub const MAX_WINDOW: usize = 512;
@@ -49,17 +53,47 @@ pub struct DetailShape {
     pub window: usize,
     /// Whether vector registers are captured.
     pub vectors: bool,
+    /// Whether records of probes hold the same behind their words. All records of probes are written, so they do not where the
+    /// detail of other functions is written only around triggers.
+    pub probes_too: bool,
+}
+
+/// Where things lie in a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordLayout {
+    /// Bytes of the stack that are captured with a call, …
+    pub window: usize,
+    /// … and where.
+    pub window_at: usize,
+    /// Where vector registers are, if they are captured.
+    pub vectors_at: Option<usize>,
+    /// Bytes from one record to the next.
+    pub stride: usize,
 }
 
 impl DetailShape {
-    /// Where vector registers lie in a record.
-    pub const fn vectors_at(&self) -> usize {
-        (RawDetail::SIZE + self.window.next_multiple_of(8)).next_multiple_of(16)
+    /// Of detail records.
+    pub const fn layout(&self) -> RecordLayout {
+        RecordLayout::behind(RawDetail::SIZE, self.window, self.vectors)
     }
 
-    /// Bytes from one record to the next.
-    pub const fn stride(&self) -> usize {
-        self.vectors_at() + if self.vectors { VECTOR_BYTES } else { 0 }
+    /// Of probes' records.
+    pub const fn probe_layout(&self) -> RecordLayout {
+        let window = if self.probes_too { self.window } else { 0 };
+        RecordLayout::behind(RawProbe::SIZE, window, self.vectors && self.probes_too)
+    }
+}
+
+impl RecordLayout {
+    const fn behind(fixed: usize, window: usize, vectors: bool) -> Self {
+        let end = (fixed + window.next_multiple_of(8)).next_multiple_of(16);
+        let (vectors_at, stride) = if vectors { (Some(end), end + VECTOR_BYTES) } else { (None, end) };
+        Self { window, window_at: fixed, vectors_at, stride }
+    }
+
+    /// Bytes behind what every record has.
+    pub const fn tail(&self) -> usize {
+        self.stride - self.window_at
     }
 }
 
@@ -68,6 +102,8 @@ const _: () = {
     // A reader takes the first word for the mark, which is in its low half.
     assert!(core::mem::offset_of!(RawDetail, mark) == 0);
     // A record that starts before a chunk's slack ends before its header.
-    let largest = DetailShape { window: MAX_WINDOW, vectors: true };
-    assert!(crate::chunk::RECORDS_END + largest.stride() <= crate::chunk::HEADER_OFFSET);
+    let largest = DetailShape { window: MAX_WINDOW, vectors: true, probes_too: true };
+    assert!(crate::chunk::RECORDS_END + largest.layout().stride <= crate::chunk::HEADER_OFFSET);
+    assert!(crate::chunk::RECORDS_END + largest.probe_layout().stride <= crate::chunk::HEADER_OFFSET);
+    assert!(DetailShape { window: 0, vectors: false, probes_too: true }.probe_layout().tail() == 0);
 };

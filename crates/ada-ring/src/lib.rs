@@ -45,7 +45,7 @@ pub use chunk::{CHUNK_SIZE, ChunkHeader, ChunkState, Lane, RECORDS_END, RECORDS_
 pub use chunk_reader::ChunkReader;
 pub use control::{Control, DropReason, ExecStage};
 pub use crash::{CrashSlot, CrashSlots};
-pub use detail::{DetailShape, RawDetail};
+pub use detail::{DetailShape, RawDetail, RecordLayout};
 pub use orders::{DetailMode, OnFull, Orders};
 pub use pool::{HandedOver, Pool};
 pub use record::{RawRecord, RecordKind};

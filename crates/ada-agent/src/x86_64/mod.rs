@@ -18,7 +18,7 @@ pub(crate) use floats::newest_float;
 pub(crate) use interpreter::do_next;
 pub(crate) use probed_registers::{
     bases_at_call, call_context, call_registers, caller_registers, go_arguments, go_words, return_context,
-    return_registers, saved_vectors, swift_self,
+    return_registers, saved_vectors, swift_self, whole_vectors,
 };
 pub(crate) use registers::{clock, current_state, owner_mark, set_current_state, thread_pointer};
 pub(crate) use saved_contexts::{

@@ -53,17 +53,26 @@ pub(crate) fn return_context(saved: &SavedRegisters) -> [u64; 4] {
     [saved.stub.rcx, saved.r8, saved.r12, saved.r13]
 }
 
-/// The low halves of the vector registers as the function has them, which the way into the agent has saved on the agent's own
-/// stack. Nothing where the agent runs on another.
+/// The low halves of the vector registers: see [`whole_vectors`].
+///
+/// # Safety
+/// As [`whole_vectors`].
+pub(crate) unsafe fn saved_vectors(state: *mut ThreadState) -> Option<[u64; VECTORS]> {
+    // SAFETY: the caller's promise.
+    unsafe { whole_vectors(state) }.map(|vectors| vectors.map(|[low, _]| low))
+}
+
+/// The vector registers that have arguments or results, as the function has them: the way into the agent has saved them on the
+/// agent's own stack. Nothing where the agent runs on another.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
-pub(crate) unsafe fn saved_vectors(state: *mut ThreadState) -> Option<[u64; VECTORS]> {
+pub(crate) unsafe fn whole_vectors(state: *mut ThreadState) -> Option<[[u64; 2]; VECTORS]> {
     let local = 0_u8;
     // SAFETY: the caller's promise.
     let stack = unsafe { (*state).agent_stack };
     let is_own = stack != 0 && (stack - STACK_BYTES as u64..stack).contains(&(&raw const local as u64));
     let saved = is_own.then_some((stack - SAVED_VECTORS) as *const [u64; 2])?;
     // SAFETY: the stack is in use, and begins with them.
-    Some(core::array::from_fn(|number| unsafe { (*saved.add(number))[0] }))
+    Some(core::array::from_fn(|number| unsafe { *saved.add(number) }))
 }

@@ -37,7 +37,7 @@ impl BatchDetails<'_> {
     /// Writes the detail. If that fails, the events that have a link can be written all the same.
     pub(super) fn write(&mut self) -> Result<(), WriteError> {
         self.links.reserve(self.events.records.len());
-        let mut in_place = self.is_all.then(|| DetailsInPlace::of(self.chunks, self.shape.stride()));
+        let mut in_place = self.is_all.then(|| DetailsInPlace::of(self.chunks, self.shape.layout().stride));
         while self.links.len() < self.events.records.len() {
             if let Some(details) = &mut in_place {
                 self.write_in_place(details)?;
@@ -48,7 +48,7 @@ impl BatchDetails<'_> {
                     && let Some(details) = in_place.take()
                 {
                     self.waits.extend(details.end());
-                    let stride = self.shape.stride();
+                    let stride = self.shape.layout().stride;
                     self.waits.extend(self.details.collect(self.chunks, Lane::Detail, stride, self.latest));
                 }
             }
@@ -98,7 +98,7 @@ impl BatchDetails<'_> {
         };
         let (function, time) = (self.events.known.get(record.function), self.events.time(number));
         let (payload, lane) = if record.is_probed() {
-            (captured.probe_payload(function), &mut self.figures.probes)
+            (captured.whole_probe_payload(function, &self.shape.probe_layout()), &mut self.figures.probes)
         } else {
             (captured.payload(function, &self.shape), &mut self.figures.details)
         };

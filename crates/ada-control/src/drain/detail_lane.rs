@@ -9,7 +9,7 @@ use std::time::Instant;
 use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_ring::chunk::MAX_CHUNKS;
 use ada_ring::probe::{LONG_TEXT, RawProbe};
-use ada_ring::{ChunkReader, ChunkState, Lane, RECORDS_END, RawDetail};
+use ada_ring::{ChunkReader, ChunkState, DetailShape, Lane, RECORDS_END, RawDetail};
 
 use super::chunk_returns::{QUARANTINE, give_memory_back};
 use crate::arch::captured::Captured;
@@ -20,7 +20,7 @@ use crate::install::rings::Rings;
 /// of detail hold.
 pub(crate) const REMEMBERED: usize = 8192;
 
-/// Bytes of a record with all the words that belong to it.
+/// Bytes of a record with all the words that belong to it, without its tail.
 const LONGEST: usize = RawProbe::SIZE + LONG_TEXT;
 
 /// Detail of one thread that is on its way to its events.
@@ -47,6 +47,8 @@ pub(crate) struct Remembered {
 #[derive(Default)]
 struct Waiting {
     bytes: Vec<u8>,
+    /// Bytes behind the words of each record, if they are of probes.
+    tail: usize,
     /// Time stamp and range of each, by time.
     ranges: Vec<(u64, Range<usize>)>,
     /// The first that has not been asked for.
@@ -63,9 +65,11 @@ impl Waiting {
         if let Some(words) = Captured::new(record).more_words() {
             let tsc = Captured::new(record).tsc();
             // Where the record before is gone, nobody knows what they belong to; and no text is longer than that.
-            let is_its = |it: &&mut (u64, Range<usize>)| it.0 == tsc && it.1.end == start && it.1.len() < LONGEST;
+            let most = LONGEST + self.tail;
+            let is_its = |it: &&mut (u64, Range<usize>)| it.0 == tsc && it.1.end == start && it.1.len() < most;
             if let Some((_, range)) = self.ranges.last_mut().filter(is_its) {
-                self.bytes.extend_from_slice(words);
+                let words_end = range.end - self.tail;
+                self.bytes.splice(words_end..words_end, words.iter().copied());
                 range.end = self.bytes.len();
             }
             return;
@@ -79,7 +83,7 @@ impl Waiting {
         let is_next = self.ranges.get(self.next).is_some_and(|(next, _)| *next == tsc);
         let found = if is_next { self.next } else { self.ranges.binary_search_by_key(&tsc, |(tsc, _)| *tsc).ok()? };
         self.next = found + 1;
-        Some(Captured::new(&self.bytes[self.ranges[found].1.clone()]))
+        Some(Captured::with_tail(&self.bytes[self.ranges[found].1.clone()], self.tail))
     }
 
     fn sort(&mut self) {
@@ -165,6 +169,9 @@ impl ThreadDetails {
     /// thread wait that is too fast for the disk.
     pub(crate) fn collect(&mut self, chunks: &ThreadChunks<'_>, lane: Lane, stride: usize, limit: u64) -> Vec<Wait> {
         let into = if lane == Lane::Probe { &mut self.probes } else { &mut self.waiting };
+        if lane == Lane::Probe {
+            into.tail = stride - RawProbe::SIZE;
+        }
         into.collect(chunks.rings, chunks.of(lane), stride, limit)
     }
 
@@ -331,9 +338,9 @@ impl ThreadChunks<'_> {
         [Lane::Detail, Lane::Probe].into_iter().any(|lane| !self.handed_over(lane).is_empty())
     }
 
-    /// Frees all, of a thread that has ended and has records of detail of this size.
-    pub(crate) fn free(&self, stride: usize) {
-        for (lane, stride) in [(Lane::Detail, stride), (Lane::Probe, RawProbe::SIZE)] {
+    /// Frees all, of a thread that has ended and has records of detail of this shape.
+    pub(crate) fn free(&self, shape: &DetailShape) {
+        for (lane, stride) in [(Lane::Detail, shape.layout().stride), (Lane::Probe, shape.probe_layout().stride)] {
             for chunk in self.of(lane) {
                 let (pool, number) = self.rings.place_of(chunk);
                 free(self.rings, chunk, || pool.zero_used(number, stride));

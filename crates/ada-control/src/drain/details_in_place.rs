@@ -73,8 +73,8 @@ pub(super) mod tests {
     use super::*;
     use crate::install::shared_memory::SharedMemory;
 
-    pub(in super::super) const SHAPE: DetailShape = DetailShape { window: 128, vectors: false };
-    const STRIDE: usize = SHAPE.stride();
+    pub(in super::super) const SHAPE: DetailShape = DetailShape { window: 128, vectors: false, probes_too: false };
+    const STRIDE: usize = SHAPE.layout().stride;
 
     /// Gives a chunk to the thread 0 of the process 0.
     pub(in super::super) fn begin(pool: &Pool, chunk: usize, ordinal: u64) {

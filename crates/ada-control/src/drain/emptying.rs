@@ -103,7 +103,7 @@ impl Drain {
             self.returns.free(&rings, pending.chunk, used, has_holes && !ended);
             if ended && is_last && !has_moved_on && !final_round {
                 self.writer.thread_ended(pending, files);
-                others.free(self.writer.shape.stride());
+                others.free(&self.writer.shape);
                 if let Err(error) = files.thread_ended(pending.pid, pending.tid) {
                     self.failure.get_or_insert(error);
                 }

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use ada_event::{Event, EventSeq, ProcessId, ThreadId};
 use ada_format::atf::HexAddr;
 use ada_process::Clock;
-use ada_ring::probe::RawProbe;
 use ada_ring::{DetailMode, DetailShape, Lane, RawRecord};
 
 use super::batch_as_events::BatchAsEvents;
@@ -88,7 +87,7 @@ impl EventWriter {
         is_written: bool,
     ) -> Vec<Wait> {
         let details = &mut self.threads.entry((pending.pid, pending.tid)).or_default().details;
-        let (stride, limit) = (self.shape.stride(), facts.latest);
+        let (stride, limit) = (self.shape.layout().stride, facts.latest);
         let mut waits = Vec::new();
         if self.detail == DetailMode::All {
             // What belongs to events is read where it is when these are written.
@@ -99,7 +98,7 @@ impl EventWriter {
             waits.extend(details.collect_handed_over(others, stride, limit));
         }
         if facts.has_probes() || has_handed_over_others {
-            waits.extend(details.collect(others, Lane::Probe, RawProbe::SIZE, limit));
+            waits.extend(details.collect(others, Lane::Probe, self.shape.probe_layout().stride, limit));
         }
         if !is_written {
             details.forget_until(limit);
@@ -120,7 +119,7 @@ impl EventWriter {
         if batch.is_empty() {
             return Ok(());
         }
-        let detail = if self.detail == DetailMode::All { self.shape.stride() } else { 0 };
+        let detail = if self.detail == DetailMode::All { self.shape.layout().stride } else { 0 };
         files.take_room((batch.len() * (Event::SIZE + detail)) as u64)?;
         let mut times = if facts.is_in_order { Vec::new() } else { put_in_order(batch) };
         if facts.highest_function >= self.known.end() {
@@ -154,7 +153,7 @@ impl EventWriter {
             has_windows = progress.window.has_work();
         }
         if has_windows {
-            let stride = self.shape.stride();
+            let stride = self.shape.layout().stride;
             for wait in progress.details.collect_kept(others, stride, facts.latest) {
                 self.figures.waited(self.gaps.waited(pending.pid, thread.thread(), &self.clock, wait));
             }
@@ -300,7 +299,7 @@ impl EventWriter {
             let fired = Fired { name: name.to_owned(), event: last, time: progress.last };
             progress.window.advance(vec![fired], &events, watch.pre_roll(), watch.post_roll());
             let others = ThreadChunks { rings, pid, tid, known: None };
-            for wait in progress.details.collect_kept(&others, self.shape.stride(), u64::MAX) {
+            for wait in progress.details.collect_kept(&others, self.shape.layout().stride, u64::MAX) {
                 self.figures.waited(self.gaps.waited(pid, thread.thread(), &self.clock, wait));
             }
             progress.write_remembered(thread, end, &self.known, &self.shape, &mut self.figures.details)?;

@@ -15,7 +15,6 @@ use ada_patch::Verdict;
 use ada_process::maps::LoadedFile;
 use ada_process::{Clock, this_process};
 use ada_ring::detail::MORE;
-use ada_ring::probe::RawProbe;
 use ada_ring::record::{HAS_DETAIL, IS_PROBED};
 use ada_ring::{
     ChunkHeader, ChunkState, Control, DetailMode, DetailShape, Lane, OnFull, Pool, RECORDS_END, RawDetail, RawRecord,
@@ -45,7 +44,11 @@ pub fn hostile_rings(bytes: &[u8], folder: &Path) {
     let Some((&[first, second], steps)) = bytes.split_first_chunk() else { return };
     let detail = [DetailMode::Off, DetailMode::Windows, DetailMode::All][usize::from(first) % 3];
     let store = if first & 0x80 == 0 { Store::Packed } else { Store::Raw };
-    let shape = DetailShape { window: usize::from(first >> 2 & 3) * 64, vectors: second & 1 != 0 };
+    let shape = DetailShape {
+        window: usize::from(first >> 2 & 3) * 64,
+        vectors: second & 1 != 0,
+        probes_too: first & 0x40 != 0,
+    };
     let on_full = if second & 8 == 0 { OnFull::Wait } else { OnFull::Drop };
     let shared = SharedMemory::new(CHUNKS / 2, on_full, detail).expect("memory for rings");
     let pool = shared.pool();
@@ -71,7 +74,7 @@ pub fn hostile_rings(bytes: &[u8], folder: &Path) {
     if second & 4 != 0 {
         files.keep_newest(1 << 16);
     }
-    let hostile = Hostile { pool, stride: shape.stride(), functions: wanted(module) };
+    let hostile = Hostile { pool, shape, functions: wanted(module) };
     for step in steps.as_chunks::<STEP>().0 {
         let at = usize::from(u16::from_le_bytes([step[2], step[3]]));
         let value = u64::from_le_bytes(std::array::from_fn(|byte| step[4 + byte]));
@@ -131,7 +134,7 @@ fn wanted(module: &Module) -> Vec<u32> {
 
 struct Hostile {
     pool: Pool,
-    stride: usize,
+    shape: DetailShape,
     functions: Vec<u32>,
 }
 
@@ -167,11 +170,12 @@ impl Hostile {
             }
             8 => self.hand_out(chunk, at, value),
             9 => self.write_events(chunk, at, value),
-            10 => self.write_details(chunk, self.stride, at, value),
-            11 => self.write_details(chunk, RawProbe::SIZE, at, value),
+            10 => self.write_details(chunk, self.shape.layout().stride, at, value),
+            11 => self.write_details(chunk, self.shape.probe_layout().stride, at, value),
             // A hole among the records of a lane.
             12 => {
-                let stride = [RawRecord::SIZE, self.stride, RawProbe::SIZE][value as usize % 3];
+                let stride =
+                    [RawRecord::SIZE, self.shape.layout().stride, self.shape.probe_layout().stride][value as usize % 3];
                 self.record(chunk, at * stride).store(0, Ordering::Relaxed);
             }
             13 => self.crash(at, value),

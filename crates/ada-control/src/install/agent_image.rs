@@ -108,9 +108,13 @@ mod tests {
             (Item::OwnerByWord, 6),
             (Item::StackWindow, 7),
             (Item::DetailStride, 8),
-            (Item::Program, 9),
-            (Item::OwnStacks, 10),
-            (Item::StackEnd, 11),
+            (Item::DetailVectorsAt, 9),
+            (Item::ProbeWindow, 10),
+            (Item::ProbeStride, 11),
+            (Item::ProbeVectorsAt, 12),
+            (Item::Program, 13),
+            (Item::OwnStacks, 14),
+            (Item::StackEnd, 15),
         ];
         let image = AgentImage::at(RuntimeAddr(0x10_0000), &config, &LastingMemory::at_start(&[])).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;
@@ -120,8 +124,8 @@ mod tests {
         assert!(
             image
                 .bytes
-                .windows(88)
-                .any(|words| { words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq(1..=11) })
+                .windows(8 * config.len())
+                .any(|words| { words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq(1..=15) })
         );
     }
 }

@@ -77,6 +77,7 @@ impl TargetMemory {
             let _ = remote.system_call(libc::SYS_madvise, [part.start.0, length, MADV_POPULATE_WRITE, 0, 0, 0]);
         }
         let shape = stubs.detail.unwrap_or_default();
+        let (detail, probes) = (shape.layout(), shape.probe_layout());
         let config = [
             (Item::Pool, pool.0),
             (Item::Orders, layout.orders().0),
@@ -85,7 +86,11 @@ impl TargetMemory {
             (Item::MaxDepth, max_depth.map_or(0, u64::from)),
             (Item::OwnerByWord, u64::from(stubs.owner_by_word)),
             (Item::StackWindow, shape.window as u64),
-            (Item::DetailStride, shape.stride() as u64),
+            (Item::DetailStride, detail.stride as u64),
+            (Item::DetailVectorsAt, detail.vectors_at.unwrap_or_default() as u64),
+            (Item::ProbeWindow, probes.window as u64),
+            (Item::ProbeStride, probes.stride as u64),
+            (Item::ProbeVectorsAt, probes.vectors_at.unwrap_or_default() as u64),
             (Item::Program, id.0.into()),
             (Item::OwnStacks, 1),
             (Item::StackEnd, lasting.stack_end.0),

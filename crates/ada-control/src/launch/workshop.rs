@@ -310,6 +310,10 @@ fn run_before_hooks(file: &LoadedFile) -> Option<String> {
 
 /// What the options ask to capture with each call and return.
 pub(crate) fn shape(options: &TraceOptions) -> Option<DetailShape> {
-    let shape = DetailShape { window: options.stack_window.min(MAX_WINDOW), vectors: options.vectors };
+    let shape = DetailShape {
+        window: options.stack_window.min(MAX_WINDOW),
+        vectors: options.vectors,
+        probes_too: options.detail == DetailMode::All,
+    };
     (options.detail != DetailMode::Off).then_some(shape)
 }

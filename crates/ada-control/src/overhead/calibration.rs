@@ -206,7 +206,7 @@ impl Rig {
     }
 
     fn measure(&mut self) -> Option<Calibrated> {
-        let stride = self.stubs.detail.map_or(1, |shape| shape.stride());
+        let stride = self.stubs.detail.map_or(1, |shape| shape.layout().stride);
         let calls = MOST_CALLS.min(RECORDS_END / (2 * stride.max(RawRecord::SIZE)) - 1);
         let (mut pairs, mut counts, mut insides, mut ticks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_hook_costs_more_than_nothing_and_counting_less_than_recording() {
-        let shape = DetailShape { window: 128, vectors: false };
+        let shape = DetailShape { window: 128, ..DetailShape::default() };
         let details = [None, Some(shape), Some(DetailShape { vectors: true, ..shape })];
         for detail in details {
             let cost = calibrate(&StubOptions { owner_by_word: true, detail }).expect("this machine traces");

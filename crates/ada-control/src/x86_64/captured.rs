@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use ada_event::{FunctionId, RuntimeAddr};
 use ada_format::atf::{DetailType, MAX_PROBES, Payload, Probes, X86Call, X86Captured, X86Return};
 use ada_ring::arch::{CallRegisters, ReturnRegisters};
-use ada_ring::detail::{self, DetailShape, RawDetail};
+use ada_ring::detail::{self, DetailShape, RawDetail, RecordLayout};
 use ada_ring::probe::{PROBE_WORDS, RawProbe};
 
 /// A detail record as a stub wrote it. Which kind it is of is the target's word: an event may say that it was probed, and have
@@ -13,11 +13,19 @@ use ada_ring::probe::{PROBE_WORDS, RawProbe};
 #[derive(Clone, Copy)]
 pub(crate) struct Captured<'a> {
     bytes: &'a [u8],
+    /// What is behind a probe's words.
+    tail: &'a [u8],
 }
 
 impl<'a> Captured<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes }
+        Self { bytes, tail: &[] }
+    }
+
+    /// A record of a probe, which ends with so many bytes for its stack window and vector registers.
+    pub(crate) fn with_tail(bytes: &'a [u8], tail: usize) -> Self {
+        let (bytes, tail) = bytes.split_at(bytes.len().saturating_sub(tail));
+        Self { bytes, tail }
     }
 
     /// The word at an offset of [`RawDetail`] or [`RawProbe`].
@@ -87,25 +95,34 @@ impl<'a> Captured<'a> {
         words[..count].iter().map(|word| u64::from_le_bytes(*word))
     }
 
-    /// The payload of a runtime probe.
+    /// The payload of a runtime probe, without what is behind its words.
     pub(crate) fn probe_payload(&self, function: FunctionId) -> Payload<'a> {
+        self.whole_probe_payload(function, &DetailShape::default().probe_layout())
+    }
+
+    /// The payload of a runtime probe.
+    pub(crate) fn whole_probe_payload(&self, function: FunctionId, layout: &RecordLayout) -> Payload<'a> {
         const WORDS: usize = offset_of!(RawProbe, words);
         let context = Some(std::array::from_fn(|number| self.word(offset_of!(RawProbe, context) + 8 * number)));
         let (words, _) = self.bytes.get(WORDS..).unwrap_or_default().as_chunks();
         let count = (self.word(offset_of!(RawProbe, count)) as usize).min(words.len()).min(MAX_PROBES);
         let words = &words[..count];
         let probes = (count > 0).then(|| Probes::from_le_bytes(words));
+        let stack_bytes = self.word(offset_of!(RawDetail, stack_bytes));
+        let stack = &self.tail[..layout.window.min(stack_bytes as u32 as usize).min(self.tail.len())];
+        let has_vectors = stack_bytes & detail::WITHOUT_VECTORS == 0;
+        let vectors_at = layout.vectors_at.filter(|_| has_vectors).map(|at| at - layout.window_at);
         match self.payload(function, &DetailShape::default()) {
-            Payload::X86Call(call) => Payload::X86Call(X86Call { context, probes, stack: &[], ..call }),
-            Payload::X86Return(back) => Payload::X86Return(X86Return { context, probes, ..back }),
+            Payload::X86Call(call) => {
+                let vectors = vectors(self.tail, vectors_at);
+                Payload::X86Call(X86Call { vectors, context, probes, stack, ..call })
+            }
+            Payload::X86Return(back) => {
+                let vectors = vectors(self.tail, vectors_at);
+                Payload::X86Return(X86Return { vectors, context, probes, ..back })
+            }
             other => other,
         }
-    }
-
-    fn vectors<const COUNT: usize>(&self, shape: &DetailShape) -> Option<[u128; COUNT]> {
-        let (vectors, _) = self.bytes.get(shape.vectors_at()..)?.as_chunks::<16>();
-        let vectors = vectors.first_chunk::<COUNT>().filter(|_| shape.vectors)?;
-        Some(vectors.map(u128::from_le_bytes))
     }
 
     /// The same as [`Self::payload`], as it lies in the record.
@@ -115,10 +132,7 @@ impl<'a> Captured<'a> {
         const RETURN_ADDRESS: usize = offset_of!(RawDetail, return_address);
         const STACK_BYTES: usize = offset_of!(RawDetail, stack_bytes);
         let bytes = self.bytes;
-        let vectors = |count: usize| match shape.vectors {
-            true => &bytes[shape.vectors_at()..][..16 * count],
-            false => &[],
-        };
+        let vectors = |count: usize| shape.layout().vectors_at.map_or(&[][..], |at| &bytes[at..][..16 * count]);
         if self.mark() == detail::RETURN {
             let registers = &bytes[REGISTERS..REGISTERS + size_of::<ReturnRegisters>()];
             let registers = [registers, &bytes[RETURN_ADDRESS..STACK_BYTES]];
@@ -147,7 +161,7 @@ impl<'a> Captured<'a> {
                 return_address,
                 rbp,
                 rsp,
-                vectors: self.vectors(shape),
+                vectors: vectors(self.bytes, shape.layout().vectors_at),
                 ..X86Return::default()
             });
         }
@@ -165,11 +179,17 @@ impl<'a> Captured<'a> {
             return_address,
             rbp,
             rsp,
-            vectors: self.vectors(shape),
+            vectors: vectors(self.bytes, shape.layout().vectors_at),
             stack: &stack[..shape.window.min(stack_bytes).min(stack.len())],
             ..X86Call::default()
         })
     }
+}
+
+/// The first vector registers, where these are captured.
+fn vectors<const COUNT: usize>(bytes: &[u8], at: Option<usize>) -> Option<[u128; COUNT]> {
+    let (vectors, _) = bytes.get(at?..)?.as_chunks::<16>();
+    vectors.first_chunk().map(|vectors: &[_; COUNT]| vectors.map(u128::from_le_bytes))
 }
 
 #[cfg(test)]
@@ -179,7 +199,7 @@ mod tests {
     /// A target that says of its records what is not so.
     #[test]
     fn a_record_of_another_kind_lacks_what_it_has_no_room_for() {
-        let shape = DetailShape { window: detail::MAX_WINDOW, vectors: true };
+        let shape = DetailShape { window: detail::MAX_WINDOW, vectors: true, probes_too: true };
         for (length, mark) in
             [RawDetail::SIZE, 112, RawProbe::SIZE].into_iter().flat_map(|it| [(it, detail::CALL), (it, detail::RETURN)])
         {
@@ -189,7 +209,10 @@ mod tests {
             let is_probe = length == RawProbe::SIZE;
             assert_eq!(record.first_word(), is_probe.then_some(u64::MAX));
             assert_eq!(record.registered_handler().is_some(), mark == detail::CALL);
-            for payload in [record.probe_payload(FunctionId(1)), record.payload(FunctionId(1), &shape)] {
+            for payload in [
+                record.whole_probe_payload(FunctionId(1), &shape.probe_layout()),
+                record.payload(FunctionId(1), &shape),
+            ] {
                 let vectors = match payload {
                     Payload::X86Call(call) => call.vectors.is_some(),
                     Payload::X86Return(back) => back.vectors.is_some(),

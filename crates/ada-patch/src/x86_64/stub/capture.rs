@@ -14,10 +14,8 @@ use std::mem::offset_of;
 
 use ada_event::RuntimeAddr;
 use ada_ring::arch::{CallRegisters, ReturnRegisters, StubFrame};
-use ada_ring::chunk::PAST_END_MASK;
-use ada_ring::detail::{self, DetailShape, RawDetail};
-use ada_ring::probe::RawProbe;
-use ada_ring::{AgentEntries, Lane, RawRecord};
+use ada_ring::detail::{self, RawDetail};
+use ada_ring::{AgentEntries, Lane, RawRecord, RecordLayout};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
     AsmMemoryOperand, CodeAssembler, CodeLabel, byte_ptr, dword_ptr, eax, ecx, qword_ptr, r8, r9, rax, rbp, rcx, rdi,
@@ -25,6 +23,7 @@ use iced_x86::code_asm::{
 };
 
 use super::agent_call::{VECTORS, way_into_agent};
+use super::record::test_room;
 use super::thread_state::{DETAIL_POSITION, PROBE_POSITION, STACK_HIGH, STACK_LOW, field};
 use crate::StubOptions;
 
@@ -33,8 +32,9 @@ const RETURN_ADDRESS: i32 = offset_of!(RawDetail, return_address) as i32;
 const FRAME_POINTER: i32 = offset_of!(RawDetail, frame_pointer) as i32;
 pub(super) const STACK_POINTER: i32 = offset_of!(RawDetail, stack_pointer) as i32;
 pub(super) const STACK_BYTES: i32 = offset_of!(RawDetail, stack_bytes) as i32;
+const WAY_BACK: i32 = 8;
 /// What the stub has saved, from here: r8 and a return address lie below it.
-pub(super) const SAVED: i32 = 16;
+pub(super) const SAVED: i32 = 8 + WAY_BACK;
 const SAVED_RAX: i32 = SAVED + offset_of!(StubFrame, rax) as i32;
 const SAVED_RDX: i32 = SAVED + offset_of!(StubFrame, rdx) as i32;
 pub(super) const SLOT: i32 = SAVED + size_of::<StubFrame>() as i32;
@@ -43,66 +43,70 @@ pub(super) const SLOT: i32 = SAVED + size_of::<StubFrame>() as i32;
 const RECORDS_AHEAD: i32 = 4;
 const LINES_AHEAD: i32 = 2;
 
+/// How many vector registers are captured of a call, and of a return.
+pub(super) const CALL_VECTORS: usize = 8;
+pub(super) const RETURN_VECTORS: usize = 2;
+
 /// What writes records to a lane, and the ways into the agent that it needs.
 #[derive(Clone, Copy)]
 pub(super) struct Details {
     chunk: CodeLabel,
     stack: CodeLabel,
+    probe_stack: CodeLabel,
     lane: Lane,
-    stride: i32,
+    layout: RecordLayout,
+    probes: RecordLayout,
 }
 
 impl Details {
     pub(super) fn new(a: &mut CodeAssembler, table: RuntimeAddr, options: &StubOptions) -> Result<Self, IcedError> {
-        let (mut chunk, mut stack) = (a.create_label(), a.create_label());
+        let (mut chunk, mut stack, mut probe_stack) = (a.create_label(), a.create_label(), a.create_label());
         let entry = |offset: usize| RuntimeAddr(table.0 + offset as u64);
         a.set_label(&mut chunk)?;
         way_into_agent(a, entry(offset_of!(AgentEntries, detail_chunk)), true, 0)?;
         a.set_label(&mut stack)?;
         way_into_agent(a, entry(offset_of!(AgentEntries, stack)), false, 0)?;
-        let stride = options.detail.unwrap_or_default().stride() as i32;
-        Ok(Self { chunk, stack, lane: Lane::Detail, stride })
+        a.set_label(&mut probe_stack)?;
+        way_into_agent(a, entry(offset_of!(AgentEntries, probe_stack)), false, 0)?;
+        let shape = options.detail.unwrap_or_default();
+        let (layout, probes) = (shape.layout(), shape.probe_layout());
+        Ok(Self { chunk, stack, probe_stack, lane: Lane::Detail, layout, probes })
     }
 
     /// The same for runtime probes: their records begin as those of registers do, and what is not written is zero.
     pub(super) fn for_probes(self) -> Self {
-        Self { lane: Lane::Probe, stride: RawProbe::SIZE as i32, ..self }
+        Self { lane: Lane::Probe, stack: self.probe_stack, layout: self.probes, ..self }
     }
 
     /// Where these ways begin.
-    pub(super) fn ways(&self) -> [CodeLabel; 2] {
-        [self.chunk, self.stack]
+    pub(super) fn ways(&self) -> [CodeLabel; 3] {
+        [self.chunk, self.stack, self.probe_stack]
     }
 
     /// Code that captures a call's registers, and the stack from the return slot upwards.
-    pub(super) fn call(&self, a: &mut CodeAssembler, shift: i32, shape: &DetailShape) -> Result<(), IcedError> {
-        self.capture_call(a, shift, shape)?;
+    pub(super) fn call(&self, a: &mut CodeAssembler, shift: i32) -> Result<(), IcedError> {
+        self.capture_call(a, shift)?;
         a.ret()
     }
 
     /// The same as a part of other code.
-    pub(super) fn capture_call(&self, a: &mut CodeAssembler, shift: i32, shape: &DetailShape) -> Result<(), IcedError> {
+    pub(super) fn capture_call(&self, a: &mut CodeAssembler, shift: i32) -> Result<(), IcedError> {
         a.push(r8)?;
         self.reserve(a)?;
         let slot = SLOT + shift;
         self.call_registers(a, SAVED + shift, (qword_ptr(rsp), None), slot)?;
-        if shape.window > 0 {
-            self.copy_window(a, slot, shape.window as i32)?;
-        } else {
-            a.mov(qword_ptr(rcx + STACK_BYTES), 0)?;
-        }
-        copy_vectors(a, shape, 8)?;
+        self.copy_window(a, slot)?;
+        self.copy_vectors(a, CALL_VECTORS)?;
         publish(a, detail::CALL)
     }
 
-    /// Captures a return's registers.
-    pub(super) fn back(&self, a: &mut CodeAssembler, shape: &DetailShape) -> Result<(), IcedError> {
+    /// Captures a return's registers, as a part of other code: nothing is below what the stub has saved.
+    pub(super) fn capture_return(&self, a: &mut CodeAssembler) -> Result<(), IcedError> {
         a.push(r8)?;
         self.reserve(a)?;
-        self.return_registers(a, 0)?;
-        copy_vectors(a, shape, 2)?;
-        publish(a, detail::RETURN)?;
-        a.ret()
+        self.return_registers(a, -WAY_BACK)?;
+        self.copy_vectors(a, RETURN_VECTORS)?;
+        publish(a, detail::RETURN)
     }
 
     /// The same without the ends of it; `shift` bytes more are on the stack.
@@ -129,18 +133,16 @@ impl Details {
     pub(super) fn reserve(&self, a: &mut CodeAssembler) -> Result<(), IcedError> {
         let mut reserved = a.create_label();
         a.mov(r8, rcx)?;
-        a.mov(ecx, self.stride)?;
+        a.mov(ecx, self.layout.stride as i32)?;
         a.xadd(field(if self.lane == Lane::Probe { PROBE_POSITION } else { DETAIL_POSITION }), rcx)?;
-        a.mov(eax, ecx)?;
-        a.not(eax)?;
-        a.test(eax, PAST_END_MASK as i32)?;
+        test_room(a)?;
         a.jne(reserved)?;
         a.mov(eax, self.lane as i32)?;
         a.call(self.chunk)?;
         a.set_label(&mut reserved)?;
         // The drain, on another processor, was the last to write there: without this, a third of the time goes to waiting for it.
         for line in 0..if self.lane == Lane::Probe { LINES_AHEAD } else { 0 } {
-            a.prefetchw(byte_ptr(rcx + RECORDS_AHEAD * self.stride + 64 * line))?;
+            a.prefetchw(byte_ptr(rcx + RECORDS_AHEAD * self.layout.stride as i32 + 64 * line))?;
         }
         a.rdtsc()?;
         a.shl(rdx, 32)?;
@@ -185,7 +187,12 @@ impl Details {
         a.mov(qword_ptr(rcx + STACK_POINTER), rax)
     }
 
-    fn copy_window(&self, a: &mut CodeAssembler, slot: i32, window: i32) -> Result<(), IcedError> {
+    /// Captures the stack from the return slot upwards, whose address is in rax, and `slot` above the stack pointer. Changes rax.
+    pub(super) fn copy_window(&self, a: &mut CodeAssembler, slot: i32) -> Result<(), IcedError> {
+        let (window, window_at) = (self.layout.window as i32, self.layout.window_at as i32);
+        if window == 0 {
+            return a.mov(qword_ptr(rcx + STACK_BYTES), 0);
+        }
         let (mut copy, mut ask, mut done) = (a.create_label(), a.create_label(), a.create_label());
         // Within the slot's own page nothing has to be asked; past it, where the thread's stack is known to go on.
         a.and(eax, 4095)?;
@@ -205,25 +212,26 @@ impl Details {
         a.set_label(&mut copy)?;
         for at in (0..window).step_by(8) {
             a.mov(rax, qword_ptr(rsp + slot + at))?;
-            a.mov(qword_ptr(rcx + RawDetail::SIZE as i32 + at), rax)?;
+            a.mov(qword_ptr(rcx + window_at + at), rax)?;
         }
         a.mov(qword_ptr(rcx + STACK_BYTES), window)?;
         a.set_label(&mut done)?;
         a.nop()
+    }
+
+    /// Captures the first vector registers, where these are to be captured.
+    pub(super) fn copy_vectors(&self, a: &mut CodeAssembler, count: usize) -> Result<(), IcedError> {
+        let Some(at) = self.layout.vectors_at else { return Ok(()) };
+        for (number, register) in VECTORS.into_iter().take(count).enumerate() {
+            a.movups(xmmword_ptr(rcx + at as i32 + 16 * number as i32), register)?;
+        }
+        Ok(())
     }
 }
 
 /// Where a register goes in the record at rcx.
 fn register(offset: usize) -> AsmMemoryOperand {
     qword_ptr(rcx + REGISTERS + offset as i32)
-}
-
-fn copy_vectors(a: &mut CodeAssembler, shape: &DetailShape, count: usize) -> Result<(), IcedError> {
-    let at = shape.vectors_at() as i32;
-    for (number, register) in VECTORS.into_iter().take(if shape.vectors { count } else { 0 }).enumerate() {
-        a.movups(xmmword_ptr(rcx + at + 16 * number as i32), register)?;
-    }
-    Ok(())
 }
 
 /// Publishes the detail record in rcx, then the event in r8, and restores r8.

@@ -12,6 +12,7 @@ use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, rax, rcx, rdx, rsp};
 
 use super::super::exits::RED_ZONE;
+use super::capture::Details;
 use super::frame::{self, FRAME, RECORD};
 use super::record::{FUNCTION, TOP_AND_KIND, kind_bits, reserve, stamp};
 use super::saved::{SLOT, restore, save};
@@ -30,7 +31,7 @@ pub(super) struct Called {
     /// The way into the agent.
     pub(super) agent: CodeLabel,
     /// Captures registers.
-    pub(super) detail: CodeLabel,
+    pub(super) details: Details,
     /// Keeps what a probe is about, whose number is in eax.
     pub(super) result: CodeLabel,
 }
@@ -38,25 +39,24 @@ pub(super) struct Called {
 /// Jumped to in place of a `ret`.
 pub(super) fn returns(a: &mut CodeAssembler, called: &Called, options: &StubOptions) -> Result<(), IcedError> {
     let (mut other, no_room, mut reserved) = (a.create_label(), a.create_label(), a.create_label());
-    let (mut rare, mut pass, mut is_written) = (a.create_label(), a.create_label(), a.create_label());
+    let (mut rare, mut pass) = (a.create_label(), a.create_label());
     let (no_room_for_result, mut reserved_for_result) = (a.create_label(), a.create_label());
     save(a)?;
     compare_owner(a, rax, options)?;
     a.jne(rare)?;
     compare_newest(a, SLOT)?;
     a.jne(other)?;
+    // A probed call that went on in this function returns with it.
+    a.cmp(qword_ptr(rdx + (frame::SLOT_WORD - FRAME)), rax)?;
+    a.ja(rare)?;
     reserve(a, no_room)?;
     a.set_label(&mut reserved)?;
     end_newest(a, kind_bits(RecordKind::Return, options))?;
     if options.detail.is_some() {
-        a.call(called.detail)?;
+        called.details.capture_return(a)?;
     } else {
         stamp(a)?;
     }
-    a.set_label(&mut is_written)?;
-    // A probed call that went on in this function returns with it.
-    compare_newest(a, SLOT)?;
-    a.ja(rare)?;
     a.set_label(&mut pass)?;
     restore(a)?;
     a.ret()?;
@@ -73,9 +73,14 @@ pub(super) fn returns(a: &mut CodeAssembler, called: &Called, options: &StubOpti
     a.jne(rare)?;
     reserve(a, no_room_for_result)?;
     a.set_label(&mut reserved_for_result)?;
+    // Once the frame is taken out, a handler may write to it.
+    a.push(qword_ptr(rdx + frame::PROBE))?;
     end_newest(a, RecordKind::Return as i32 + IS_PROBED as i32)?;
+    a.pop(rax)?;
     a.call(called.result)?;
-    a.jmp(is_written)?;
+    compare_newest(a, SLOT)?;
+    a.ja(rare)?;
+    a.jmp(pass)?;
 
     a.set_label(&mut rare)?;
     a.call(called.agent)?;
@@ -141,7 +146,7 @@ pub(super) fn before_tail(
     a.jmp(reserved)
 }
 
-/// Takes the newest frame, in rdx, off the shadow stack, and fills the record in rcx but for the time. Leaves its probe in eax.
+/// Takes the newest frame, in rdx, off the shadow stack, and fills the record in rcx but for the time.
 fn end_newest(a: &mut CodeAssembler, kind: i32) -> Result<(), IcedError> {
     // From here on the frame tells where its return's record is, should a handler jump away before it is written.
     a.lea(eax, dword_ptr(rcx + FRAME_RETURNING as i32))?;
@@ -150,8 +155,6 @@ fn end_newest(a: &mut CodeAssembler, kind: i32) -> Result<(), IcedError> {
     a.mov(dword_ptr(rcx + FUNCTION), eax)?;
     a.lea(eax, dword_ptr(rdx + kind))?;
     a.mov(dword_ptr(rcx + TOP_AND_KIND), eax)?;
-    // From there on a handler may write to the frame.
-    a.mov(eax, dword_ptr(rdx + frame::PROBE))?;
     a.sub(rdx, FRAME)?;
     a.mov(field(SHADOW_TOP), rdx)
 }

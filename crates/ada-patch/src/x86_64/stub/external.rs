@@ -39,8 +39,6 @@ pub(crate) enum External {
     Exiting,
     /// … by a tail jump.
     GoesOn,
-    /// Captures a return's registers, and publishes the record.
-    DetailReturn,
     /// The same as `DetailCall` for a call whose return is not caught.
     DetailUncaught,
     /// The word that switches the function: see `Arena`.
@@ -54,7 +52,7 @@ pub(crate) enum External {
 }
 
 impl External {
-    pub(super) const ALL: [Self; 27] = [
+    pub(super) const ALL: [Self; 26] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
@@ -76,7 +74,6 @@ impl External {
         Self::Exited,
         Self::Exiting,
         Self::GoesOn,
-        Self::DetailReturn,
         Self::DetailUncaught,
         Self::Switch,
         Self::NoState,

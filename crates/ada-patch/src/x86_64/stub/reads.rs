@@ -30,7 +30,7 @@ use iced_x86::code_asm::{
 };
 
 use super::agent_call::way_into_agent;
-use super::capture::{Details, REGISTERS, STACK_BYTES, STACK_POINTER, mark_and_stamp};
+use super::capture::{CALL_VECTORS, Details, REGISTERS, RETURN_VECTORS, STACK_POINTER, mark_and_stamp};
 use super::copies::{HIGHEST, LOWEST, ONES, copy_bytes, copy_text, copy_vector, copy_words, go_if_sure, kernel_read};
 use super::open_calls;
 use super::thread_state::{ERRNO_DISTANCE, PROBES, field};
@@ -93,7 +93,8 @@ pub(super) fn call(a: &mut CodeAssembler, details: &Details, ways: ReadWays, kee
         qword_ptr(rsp + 8 * (SAVED.len() - 1 - number) as i32)
     };
     details.call_registers(a, STUB, (pushed(r8), Some(pushed(r9))), SLOT)?;
-    a.mov(qword_ptr(rcx + STACK_BYTES), 0)?;
+    details.copy_window(a, SLOT)?;
+    details.copy_vectors(a, CALL_VECTORS)?;
     if keeps == Keeps::Arguments {
         // Not by way of the record, to which others may write too.
         let stubs = |offset: usize| qword_ptr(rsp + STUB + offset as i32);
@@ -125,6 +126,7 @@ pub(super) fn back(a: &mut CodeAssembler, details: &Details, ways: ReadWays) -> 
     a.push(r8)?;
     details.reserve(a)?;
     details.return_registers(a, 8)?;
+    details.copy_vectors(a, RETURN_VECTORS)?;
     a.mov(eax, dword_ptr(rsp + 8))?;
     a.imul_3(rax, rax, size_of::<Probe>() as i32)?;
     a.add(rax, field(PROBES))?;

@@ -6,7 +6,7 @@ use ada_ring::chunk::PAST_END_MASK;
 use ada_ring::record::HAS_DETAIL;
 use ada_ring::{RawRecord, RecordKind};
 use iced_x86::IcedError;
-use iced_x86::code_asm::{CodeAssembler, CodeLabel, eax, ecx, qword_ptr, rax, rcx, rdx};
+use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdx};
 
 use super::thread_state::{INDEX_POSITION, field};
 use crate::StubOptions;
@@ -19,10 +19,15 @@ pub(super) const TOP_AND_KIND: i32 = offset_of!(RawRecord, top_and_kind) as i32;
 pub(super) fn reserve(a: &mut CodeAssembler, no_room: CodeLabel) -> Result<(), IcedError> {
     a.mov(ecx, RawRecord::SIZE as i32)?;
     a.xadd(field(INDEX_POSITION), rcx)?;
-    a.mov(eax, ecx)?;
-    a.not(eax)?;
-    a.test(eax, PAST_END_MASK as i32)?;
+    test_room(a)?;
     a.je(no_room)
+}
+
+/// Sets "equal" where the reservation in rcx lies in its chunk's last page, past the records. Clobbers rax.
+pub(super) fn test_room(a: &mut CodeAssembler) -> Result<(), IcedError> {
+    // A page further on, bits that were all set are all clear.
+    a.lea(eax, dword_ptr(rcx + (1 << PAST_END_MASK.trailing_zeros())))?;
+    a.test(eax, PAST_END_MASK as i32)
 }
 
 /// Reads the clock and publishes the record at rcx with it. Clobbers rax and rdx.

@@ -3,7 +3,7 @@
 use std::mem::offset_of;
 
 use ada_event::RuntimeAddr;
-use ada_ring::{AgentEntries, DetailShape};
+use ada_ring::AgentEntries;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel};
 use iced_x86::{BlockEncoderOptions, IcedError};
 
@@ -56,18 +56,17 @@ impl SharedCode {
             way_into_agent(&mut a, entry(offset), into_rcx, 0)?;
         }
         let details = Details::new(&mut a, table, options)?;
-        for external in [External::DetailCall, External::DetailUncaught, External::DetailReturn] {
+        for external in [External::DetailCall, External::DetailUncaught] {
             a.set_label(&mut labels[external as usize])?;
-            match (options.detail, external) {
-                (Some(shape), External::DetailReturn) => details.back(&mut a, &shape)?,
-                (Some(shape), External::DetailUncaught) => details.call(&mut a, WORD, &shape)?,
-                (Some(shape), _) => details.call(&mut a, 0, &shape)?,
-                (None, _) => a.ud2()?,
+            match external {
+                _ if options.detail.is_none() => a.ud2()?,
+                External::DetailUncaught => details.call(&mut a, WORD)?,
+                _ => details.call(&mut a, 0)?,
             }
         }
         let registers = details.for_probes();
         a.set_label(&mut labels[External::RegistersCall as usize])?;
-        registers.call(&mut a, 0, &DetailShape::default())?;
+        registers.call(&mut a, 0)?;
         let ways_of_reads = ReadWays::new(&mut a, table)?;
         a.set_label(&mut labels[External::ReadsCall as usize])?;
         reads::call(&mut a, &registers, ways_of_reads, Keeps::Nothing)?;
@@ -79,15 +78,14 @@ impl SharedCode {
         reads::back(&mut a, &registers, ways_of_reads)?;
         let [chunk, exited, exiting, goes_on] =
             [External::Chunk, External::Exited, External::Exiting, External::GoesOn].map(|it| labels[it as usize]);
-        let [detail, uncaught, result] =
-            [External::DetailReturn, External::DetailUncaught, External::ReadsReturn].map(|it| labels[it as usize]);
+        let [uncaught, result] = [External::DetailUncaught, External::ReadsReturn].map(|it| labels[it as usize]);
         a.set_label(&mut labels[External::RecordEntryOnly as usize])?;
         record_entry_only(&mut a, chunk, uncaught, options)?;
         let way_to_fix = shared_recorder::way_to_fix(&mut a, table)?;
         a.set_label(&mut labels[External::RecordCall as usize])?;
         shared_recorder::record_call(&mut a, [chunk, way_to_fix], &details, options)?;
         a.set_label(&mut labels[External::Returns as usize])?;
-        exit::returns(&mut a, &Called { chunk, agent: exited, detail, result }, options)?;
+        exit::returns(&mut a, &Called { chunk, agent: exited, details, result }, options)?;
         a.set_label(&mut labels[External::BeforeReturn as usize])?;
         exit::before_return(&mut a, exiting, options)?;
         a.set_label(&mut labels[External::BeforeTail as usize])?;
@@ -97,9 +95,8 @@ impl SharedCode {
         for (address, label) in addresses.iter_mut().zip(&labels) {
             *address = RuntimeAddr(assembled.label_ip(label)?);
         }
-        let [detail_chunk, detail_stack] = details.ways();
         let mut ways = Vec::new();
-        for way in [detail_chunk, detail_stack, ways_of_reads.agent, ways_of_reads.kernel, way_to_fix] {
+        for way in details.ways().into_iter().chain([ways_of_reads.agent, ways_of_reads.kernel, way_to_fix]) {
             ways.push(RuntimeAddr(assembled.label_ip(&way)?));
         }
         let code = assembled.inner.code_buffer;

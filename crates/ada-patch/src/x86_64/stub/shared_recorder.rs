@@ -150,7 +150,7 @@ fn slot_word(a: &mut CodeAssembler) -> Result<(), IcedError> {
 /// Publishes the record in rcx, with registers where there are to be any.
 fn publish(a: &mut CodeAssembler, details: &Details, options: &StubOptions) -> Result<(), IcedError> {
     match &options.detail {
-        Some(shape) => details.capture_call(a, BELOW - NUMBER, shape),
+        Some(_) => details.capture_call(a, BELOW - NUMBER),
         None => stamp(a),
     }
 }

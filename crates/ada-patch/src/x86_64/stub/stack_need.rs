@@ -60,7 +60,9 @@ mod tests {
         assert_eq!(most_of(StubKind::Full), SAVED + WORD);
         assert!(WORD + WORD + part(External::RecordCall) <= UNCAUGHT + DETAIL);
         assert_eq!(part(External::BeforeTail), SAVED);
-        assert_eq!(part(External::Returns), SAVED);
+        // r8 or a probe's number.
+        assert_eq!(part(External::Returns), SAVED + WORD);
+        assert!(WORD + part(External::Returns) <= UNCAUGHT + DETAIL + SAVED);
         assert_eq!(part(External::RecordEntryOnly) + WORD, UNCAUGHT);
         assert_eq!(part(External::DetailUncaught) + WORD, DETAIL);
         assert_eq!(part(External::Fix) + WORD, AGENT);

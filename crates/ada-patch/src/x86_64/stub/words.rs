@@ -22,7 +22,7 @@ use ada_ring::probe::RawProbe;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, edi, qword_ptr, r8, rax, rcx, rdi, rsp};
 
-use super::capture::{Details, SAVED, SLOT, STACK_BYTES, mark_and_stamp};
+use super::capture::{CALL_VECTORS, Details, SAVED, SLOT, mark_and_stamp};
 use crate::WORDS_BEHIND;
 
 const WORD: i32 = 8;
@@ -38,7 +38,8 @@ pub(super) fn call(a: &mut CodeAssembler, details: &Details, way: CodeLabel) -> 
     a.push(r8)?;
     details.reserve(a)?;
     details.call_registers(a, SAVED + WORD, (qword_ptr(rsp), None), SLOT + WORD)?;
-    a.mov(qword_ptr(rcx + STACK_BYTES), 0)?;
+    details.copy_window(a, SLOT + WORD)?;
+    details.copy_vectors(a, CALL_VECTORS)?;
     a.mov(eax, edi)?;
     a.and(eax, PAGE - 1)?;
     a.cmp(eax, PAGE - BYTES)?;
