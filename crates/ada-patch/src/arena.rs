@@ -88,6 +88,9 @@ pub struct Arena {
 }
 
 impl Arena {
+    /// The most bytes of the code that stubs share.
+    const SHARED: usize = 20 << 10;
+
     /// Enough bytes for an arena with this many functions and exits.
     pub fn room_for(functions: usize, exits: usize) -> usize {
         Self::exits_at(functions) + (exits * EXIT_BYTES).next_multiple_of(4096)
@@ -98,9 +101,8 @@ impl Arena {
     }
 
     fn recorders_at(functions: usize) -> usize {
-        const SHARED: usize = 16384;
         let counters = functions * (COUNTER_BYTES + ALIGN + DISPLACED_BYTES);
-        (Self::switches_end(functions) + SHARED + counters).next_multiple_of(4096)
+        (Self::switches_end(functions) + Self::SHARED + counters).next_multiple_of(4096)
     }
 
     /// Where the switch of function number `index` is, from the arena's start.
@@ -412,19 +414,22 @@ fn origin_of_shared(base: RuntimeAddr, stub: RuntimeAddr, from: RuntimeAddr, run
 mod tests {
     use super::*;
     use ada_ring::DetailShape;
+    use ada_ring::detail::MAX_WINDOW;
 
     const PLAIN_BYTES: usize = 80;
 
-    /// Without a table, handlers see ada's addresses.
+    /// Without room for the code, small libraries are not hooked. Without a table, handlers see ada's addresses.
     #[test]
-    fn there_is_room_for_what_stubs_have_on_the_stack() {
-        let options = StubOptions {
-            owner_by_word: true,
-            detail: Some(DetailShape { window: 128, vectors: true, probes_too: true }),
-        };
-        let arena = Arena::new(RuntimeAddr(0x10_0000), &AgentEntries::default(), &options, 0, 0).unwrap();
-        let (taken, room) = (arena.origin_table().len(), Arena::origins_room(0, 0));
-        assert!(taken <= room, "{taken} of {room}");
+    fn there_is_room_for_shared_code_and_for_what_stubs_have_on_the_stack() {
+        for window in [0, 128, MAX_WINDOW] {
+            let shape = DetailShape { window, vectors: true, probes_too: true };
+            let options = StubOptions { owner_by_word: true, detail: Some(shape) };
+            let arena = Arena::new(RuntimeAddr(0x10_0000), &AgentEntries::default(), &options, 0, 0).unwrap();
+            let (taken, room) = (arena.origin_table().len(), Arena::origins_room(0, 0));
+            assert!(taken <= room, "{taken} of {room}");
+            let shared = arena.shared.code.len();
+            assert!(shared <= Arena::SHARED, "{shared} of {}, window {window}", Arena::SHARED);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::program::Program;
 use super::tracing::Tracing;
 
 /// The payloads of the calls and returns of a function, on the first thread of a program.
-fn payloads<T>(program: &str, options: &[&str], function: &str, read: impl Fn(&Payload<'_>) -> T) -> Vec<T> {
+fn payloads<T>(program: &'static str, options: &[&str], function: &str, read: impl Fn(&Payload<'_>) -> T) -> Vec<T> {
     let tracing = Tracing::new(&Program::new(program).flags(&["-O1", "-g", "-pthread"]));
     let traced = tracing.option(&["--detail", "all"]).option(options).check();
     let session = Session::open(traced.recorded.path()).unwrap();
@@ -50,7 +50,8 @@ fn vector_registers_are_captured_where_that_is_wanted() {
 fn so_much_of_the_stack_is_captured_as_is_wanted() {
     let above = |window: &str, args: &str| {
         let options = ["--stack-window", window, "--args", args];
-        payloads("known_registers.c", &options, "above", stack).into_iter().flatten().next().unwrap()
+        let found = payloads("known_registers.c", &options, "above", stack).into_iter().flatten().next();
+        found.unwrap_or_else(|| panic!("no call with {options:?}"))
     };
     // With its values, it is a probed function.
     for args in ["none", "above"] {

@@ -18,8 +18,8 @@ use ada_ring::detail::{self, RawDetail};
 use ada_ring::{AgentEntries, Lane, RawRecord, RecordLayout};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
-    AsmMemoryOperand, CodeAssembler, CodeLabel, byte_ptr, dword_ptr, eax, ecx, qword_ptr, r8, r9, rax, rbp, rcx, rdi,
-    rdx, rsi, rsp, xmmword_ptr,
+    AsmMemoryOperand, CodeAssembler, CodeLabel, byte_ptr, dword_ptr, eax, ecx, esi, qword_ptr, r8, r9, rax, rbp, rcx,
+    rdi, rdx, rsi, rsp, xmmword_ptr,
 };
 
 use super::agent_call::{VECTORS, way_into_agent};
@@ -53,6 +53,7 @@ pub(super) struct Details {
     chunk: CodeLabel,
     stack: CodeLabel,
     probe_stack: CodeLabel,
+    probe_window: CodeLabel,
     lane: Lane,
     layout: RecordLayout,
     probes: RecordLayout,
@@ -70,17 +71,24 @@ impl Details {
         way_into_agent(a, entry(offset_of!(AgentEntries, probe_stack)), false, 0)?;
         let shape = options.detail.unwrap_or_default();
         let (layout, probes) = (shape.layout(), shape.probe_layout());
-        Ok(Self { chunk, stack, probe_stack, lane: Lane::Detail, layout, probes })
+        let probe_window = a.create_label();
+        let mut details = Self { chunk, stack, probe_stack, probe_window, lane: Lane::Detail, layout, probes };
+        if probes.window > 0 {
+            a.set_label(&mut details.probe_window)?;
+            details.for_probes().probe_window(a)?;
+        }
+        Ok(details)
     }
 
     /// The same for runtime probes: their records begin as those of registers do, and what is not written is zero.
     pub(super) fn for_probes(self) -> Self {
-        Self { lane: Lane::Probe, stack: self.probe_stack, layout: self.probes, ..self }
+        Self { lane: Lane::Probe, layout: self.probes, ..self }
     }
 
     /// Where these ways begin.
-    pub(super) fn ways(&self) -> [CodeLabel; 3] {
-        [self.chunk, self.stack, self.probe_stack]
+    pub(super) fn ways(&self) -> impl Iterator<Item = CodeLabel> {
+        let probe_window = (self.probes.window > 0).then_some(self.probe_window);
+        [self.chunk, self.stack, self.probe_stack].into_iter().chain(probe_window)
     }
 
     /// Code that captures a call's registers, and the stack from the return slot upwards.
@@ -189,10 +197,52 @@ impl Details {
 
     /// Captures the stack from the return slot upwards, whose address is in rax, and `slot` above the stack pointer. Changes rax.
     pub(super) fn copy_window(&self, a: &mut CodeAssembler, slot: i32) -> Result<(), IcedError> {
-        let (window, window_at) = (self.layout.window as i32, self.layout.window_at as i32);
-        if window == 0 {
-            return a.mov(qword_ptr(rcx + STACK_BYTES), 0);
+        match (self.layout.window as i32, self.lane) {
+            (0, _) => a.mov(qword_ptr(rcx + STACK_BYTES), 0),
+            // Calls of which this is captured take longer anyway.
+            (_, Lane::Probe) => a.call(self.probe_window),
+            (window, _) => self.copy_window_here(a, slot, window),
         }
+    }
+
+    /// Captures the stack from the return slot upwards, whose address is in rax, behind the probe's record in rcx. Changes rax.
+    fn probe_window(&self, a: &mut CodeAssembler) -> Result<(), IcedError> {
+        let (window, window_at) = (self.layout.window as i32, self.layout.window_at as i32);
+        let (mut copy, mut ask, mut done) = (a.create_label(), a.create_label(), a.create_label());
+        a.push(rdx)?;
+        a.push(rsi)?;
+        a.mov(rdx, rax)?;
+        a.lea(rsi, qword_ptr(rdx + window))?;
+        // As below.
+        a.and(eax, 4095)?;
+        a.cmp(eax, 4096 - window)?;
+        a.jbe(copy)?;
+        a.cmp(rdx, field(STACK_LOW))?;
+        a.jb(ask)?;
+        a.cmp(rsi, field(STACK_HIGH))?;
+        a.jbe(copy)?;
+        a.set_label(&mut ask)?;
+        a.mov(rax, rdx)?;
+        a.call(self.probe_stack)?;
+        a.jmp(done)?;
+        let mut next = a.create_label();
+        a.set_label(&mut copy)?;
+        a.xor(esi, esi)?;
+        a.set_label(&mut next)?;
+        a.mov(rax, qword_ptr(rdx + rsi))?;
+        a.mov(qword_ptr(rcx + rsi + window_at), rax)?;
+        a.add(esi, 8)?;
+        a.cmp(esi, window)?;
+        a.jb(next)?;
+        a.mov(qword_ptr(rcx + STACK_BYTES), window)?;
+        a.set_label(&mut done)?;
+        a.pop(rsi)?;
+        a.pop(rdx)?;
+        a.ret()
+    }
+
+    fn copy_window_here(&self, a: &mut CodeAssembler, slot: i32, window: i32) -> Result<(), IcedError> {
+        let window_at = self.layout.window_at as i32;
         let (mut copy, mut ask, mut done) = (a.create_label(), a.create_label(), a.create_label());
         // Within the slot's own page nothing has to be asked; past it, where the thread's stack is known to go on.
         a.and(eax, 4095)?;

@@ -96,7 +96,7 @@ impl SharedCode {
             *address = RuntimeAddr(assembled.label_ip(label)?);
         }
         let mut ways = Vec::new();
-        for way in details.ways().into_iter().chain([ways_of_reads.agent, ways_of_reads.kernel, way_to_fix]) {
+        for way in details.ways().chain([ways_of_reads.agent, ways_of_reads.kernel, way_to_fix]) {
             ways.push(RuntimeAddr(assembled.label_ip(&way)?));
         }
         let code = assembled.inner.code_buffer;
