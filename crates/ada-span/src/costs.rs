@@ -20,7 +20,7 @@ pub struct SpanEnds {
     pub start: TraceNanos,
     /// When it ended.
     pub end: TraceNanos,
-    /// Whether an event says that it went on in another function.
+    /// Whether an event says that it went on in another function, and what that called was recorded.
     pub is_tail_call: bool,
     is_entry_only: bool,
 }
@@ -29,15 +29,16 @@ impl SpanEnds {
     /// Those of a row, of which all columns but depth, self time and context were read.
     #[inline]
     pub fn read(columns: &Columns, row: usize) -> Self {
-        let outcome = columns.outcome(row);
+        let (outcome, end) = (columns.outcome(row), columns.end(row));
+        let is_tail_call = outcome.status == Status::Completed && outcome.reason == Reason::TailCall;
         Self {
             seq: columns.seq(row),
             parent: columns.parent_seq(row),
             close: columns.close_seq(row),
             function: columns.function(row),
             start: columns.start(row),
-            end: columns.end(row),
-            is_tail_call: outcome.status == Status::Completed && outcome.reason == Reason::TailCall,
+            end,
+            is_tail_call: is_tail_call && end < columns.tail_calls_until,
             is_entry_only: outcome.status == Status::EntryOnly,
         }
     }

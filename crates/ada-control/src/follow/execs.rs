@@ -201,7 +201,7 @@ impl<'a> ExecFollower<'a> {
         let mut hooked = programs.lock();
         let program = prepared.and_then(|prepared| workshop.install(&gate, options, prepared));
         let process = ProcessDir::of(pid);
-        let facts =
+        let mut facts =
             ProcessFacts { command_line: process.command_line(), parent: process.parent(), ..Default::default() };
         hooked.processes.entry(pid).or_default().forked_in.insert(asked_in);
         if let Ok(descriptor) = Pidfd::open(pid) {
@@ -212,7 +212,8 @@ impl<'a> ExecFollower<'a> {
         }
         let released = gate.release();
         let program = program.map_err(|error| error.to_string())?;
-        programs.exec_times.add(begun.elapsed());
+        facts.waited_for_hooks = begun.elapsed();
+        programs.exec_times.add(facts.waited_for_hooks);
         programs.add(&mut hooked, pid, program, facts);
         released.map_err(|error| error.to_string())
     }

@@ -1,6 +1,7 @@
 //! What is known of a process beside its events.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use ada_event::{ProcessId, TraceNanos};
 use ada_format::atf::OpenCalls;
@@ -15,6 +16,8 @@ pub(crate) struct ProcessFacts {
     pub(crate) parent: Option<ProcessId>,
     /// How it was found, if it ran already when the recording began.
     pub(crate) attached: Option<Attached>,
+    /// How long it waited in all for programs that it ran to be hooked.
+    pub(crate) waited_for_hooks: Duration,
     /// The programs that it has run.
     pub(crate) programs: BTreeSet<ProgramId>,
     /// Programs that it ran before it ran another, whether or not it was seen to: it may have been forked in them.

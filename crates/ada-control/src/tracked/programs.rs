@@ -193,7 +193,8 @@ impl Programs {
         let process = hooked.processes.entry(pid).or_default();
         process.programs.insert(id);
         let (programs, forked_in) = (std::mem::take(&mut process.programs), std::mem::take(&mut process.forked_in));
-        *process = ProcessFacts { programs, forked_in, is_news: true, ..facts };
+        let waited_for_hooks = process.waited_for_hooks + facts.waited_for_hooks;
+        *process = ProcessFacts { programs, forked_in, waited_for_hooks, is_news: true, ..facts };
     }
 
     /// What is counted because of earlier runs, and was not asked for yet.

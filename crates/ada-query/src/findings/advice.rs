@@ -60,12 +60,19 @@ pub fn advice(finding: &Finding) -> Advice {
         }
         "hang" => ("Look at the calls before, on this thread and the others.", show()),
         "long_wait" => match fact("waits_for") {
-            "a lock" => ("Hold the lock for less time, or split what it guards.", show()),
+            "a lock" => {
+                let why = || evidence.map_or_else(show, |it| format!("ada ask why-slow {it}"));
+                ("Hold the lock for less time, or split what it guards.", why())
+            }
             "input or output" => ("Ask for more at once, or do it on another thread.", show()),
             "time to pass" => ("Wait for what is to happen, and not for time to pass.", show()),
             _ => ("Look at what the other side did meanwhile.", show()),
         },
         "chatty_io" => ("Read or write more at once.", show()),
+        "disturbed" if finding.facts["waited_ns"] == 0 => (
+            "Leave the waits for these programs out of what you compare, or trace the program without them (--no-follow).",
+            "ada top --sort blocked".to_owned(),
+        ),
         "disturbed" => (
             "Trace again with --max-overhead 10%, or --only with what you want to see.",
             "ada top --all --sort calls".to_owned(),

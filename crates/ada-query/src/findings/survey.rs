@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ada_event::{EventSeq, TraceNanos};
 use ada_span::state::{StateTimes, ThreadState};
 use ada_span::table::{Column, Columns, FunctionIndex};
-use ada_span::{Outcome, Reason, Status, ThreadIndex};
+use ada_span::{Outcome, Reason, SpanEnds, Status, ThreadIndex};
 
 use super::About;
 use super::pairs::{PAIRS, Wait, hands_on};
@@ -22,7 +22,9 @@ pub(super) const NOBODY: FunctionIndex = FunctionIndex(u32::MAX);
 /// Waits of one kind below one function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waited {
+    /// Calls that wait for such a thing, and those of them in which the thread slept.
     pub(super) count: u64,
+    pub(super) slept: u64,
     /// Of these the thread's states are not known: the whole of them is taken for waiting.
     pub(super) unknown: u64,
     /// How long the thread slept in these calls.
@@ -127,7 +129,7 @@ struct Open {
     /// The outermost call below a function of the program's own that led here; of such a function itself there is none.
     library_call: Option<EventSeq>,
     /// Whether it jumped to the next one as the last thing it did.
-    is_tail: bool,
+    ends: SpanEnds,
 }
 
 impl Survey {
@@ -180,8 +182,7 @@ impl Survey {
         let mut open: Vec<Open> = Vec::new();
         let mut counts = vec![0_u32; parts.len()];
         let mut columns = Columns::new();
-        let wanted =
-            |column| !matches!(column, Column::SelfTime | Column::CloseDelta | Column::Context | Column::Depth);
+        let wanted = |column| !matches!(column, Column::SelfTime | Column::Context | Column::Depth);
         for block in tables.blocks_of(thread) {
             about.cancel.check()?;
             tables.read(block, wanted, &mut columns)?;
@@ -195,7 +196,7 @@ impl Survey {
                     }
                 }
                 // What a function jumped to goes on in its place: C++'s `delete` jumps to `free`, and gives back once.
-                let before = before.filter(|it| it.is_tail);
+                let before = before.filter(|it| it.ends.goes_on_in(seq));
                 let function = columns.function(row);
                 let index = function.as_usize();
                 let part = parts[index];
@@ -253,7 +254,7 @@ impl Survey {
                     is_in_wait: was_in_wait || part.wait.is_some(),
                     within: within.and_in(part),
                     library_call,
-                    is_tail: columns.outcome(row).reason == Reason::TailCall,
+                    ends: SpanEnds::read(&columns, row),
                 };
                 open.push(opened);
             }
@@ -265,6 +266,7 @@ impl Survey {
         for (key, more) in other.waits {
             let sum = self.waits.entry(key).or_default();
             sum.count += more.count;
+            sum.slept += more.slept;
             sum.unknown += more.unknown;
             sum.spent_ns = sum.spent_ns.saturating_add(more.spent_ns);
             sum.total_ns = sum.total_ns.saturating_add(more.total_ns);
@@ -323,6 +325,7 @@ impl Waited {
             }
         };
         self.count += 1;
+        self.slept += u64::from(slept > 0);
         self.total_ns = self.total_ns.saturating_add(slept);
         self.spent_ns = self.spent_ns.saturating_add(spent);
         self.longest = self.longest.max((slept, thread, seq));

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use ada_span::ThreadIndex;
 use ada_span::table::FunctionIndex;
-use ada_span::wait::{WaitKind, WaitSpan};
+use ada_span::wait::{Doubt, WaitKind, WaitSpan};
 use serde_json::json;
 
+use super::disturbed::children_waited_for_hooks;
 use super::pairs::Wait;
 use super::survey::{NOBODY, Survey, Waited};
 use super::{About, Finding, nanoseconds};
@@ -98,7 +100,11 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
                 Wait::Thread => 15.0,
                 Wait::Events => 5.0,
             };
-            let calls = if waited.count == 1 { "one call".to_owned() } else { format!("{} calls", waited.count) };
+            let calls = match (waited.slept, waited.count) {
+                (1, 1) => "one call".to_owned(),
+                (slept, count) if slept == count => format!("{count} calls"),
+                (slept, count) => format!("{slept} of {count} calls"),
+            };
             let title = format!("{who} waited {} for {} in {calls}", nanoseconds(waited.total_ns), wait.words());
             let mut rationale = format!(
                 "That is {:.0} % of the process's life (over all threads); the longest wait took {}.",
@@ -113,6 +119,15 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
             match wait {
                 Wait::Lock => rationale.push_str(&holders.sentence(about, own)),
                 _ => rationale.push_str(&waker_sentence(about, waited)),
+            }
+            // Not what the program is like: ada took that time.
+            let hooked = if wait == Wait::Child { children_waited_for_hooks(about) } else { 0 };
+            let base = if hooked.saturating_mul(2) > waited.total_ns { 0.0 } else { base };
+            if hooked.saturating_mul(10) > waited.total_ns {
+                rationale.push_str(&format!(
+                    " Programs that it ran, and their children, waited {} meanwhile to be hooked.",
+                    nanoseconds(hooked)
+                ));
             }
             let mut finding = about.finding("long_wait", base + 15.0 * share, title, rationale);
             finding.function = (own != NOBODY).then_some(who);
@@ -146,24 +161,35 @@ fn waker_sentence(about: &About<'_>, waited: &Waited) -> String {
     })
 }
 
-/// For whom functions waited: by the function that waited and the one that had taken the lock, the time.
-struct Holders(BTreeMap<FunctionIndex, BTreeMap<FunctionIndex, u64>>);
+/// For whom functions waited: by the function that waited and who had the lock, the time.
+struct Holders(BTreeMap<FunctionIndex, BTreeMap<Holder, u64>>);
+
+/// Who had a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Holder {
+    /// A function that had taken it.
+    Function(FunctionIndex),
+    /// A thread, of which it is not known where it had taken it.
+    Thread(ThreadIndex),
+}
 
 impl Holders {
     fn of(about: &About<'_>) -> Result<Self, QueryError> {
         let waits = &about.process.tables.meta().waits;
         let is_lock = |wait: &&WaitSpan| matches!(wait.kind(), WaitKind::Mutex | WaitKind::ReadWriteLock);
         let places = CallPlaces::of_waits(about.trace, about.process, waits.iter().filter(is_lock))?;
-        let mut times: BTreeMap<FunctionIndex, BTreeMap<FunctionIndex, u64>> = BTreeMap::new();
+        let mut times: BTreeMap<FunctionIndex, BTreeMap<Holder, u64>> = BTreeMap::new();
         // A condition's wait takes its lock again, and is counted as a wait for the condition.
         let is_call_of_lock = |wait: &&WaitSpan| {
             let called = places.called(wait.thread, wait.seq).map(|it| about.process.function(it));
             called.and_then(|it| about.process.names.raw(it)).and_then(Wait::of) == Some(Wait::Lock)
         };
         for wait in waits.iter().filter(is_lock).filter(is_call_of_lock) {
-            let held = wait.holder.zip(wait.hold_seq).and_then(|(thread, seq)| places.get(thread, seq));
-            if let Some((waited, held)) = places.get(wait.thread, wait.seq).zip(held) {
-                let sum = times.entry(waited).or_default().entry(held).or_default();
+            let taken_in = wait.holder.zip(wait.hold_seq).and_then(|(thread, seq)| places.get(thread, seq));
+            let had_it = wait.holder.filter(|_| !wait.doubts().has(Doubt::MayBeReleased)).map(Holder::Thread);
+            let holder = taken_in.map(Holder::Function).or(had_it);
+            if let Some((waited, holder)) = places.get(wait.thread, wait.seq).zip(holder) {
+                let sum = times.entry(waited).or_default().entry(holder).or_default();
                 *sum = sum.saturating_add(wait.duration());
             }
         }
@@ -177,8 +203,13 @@ impl Holders {
             .get(&waited)
             .and_then(|held| held.iter().max_by_key(|(_, time)| **time))
             .filter(|(_, time)| **time > 0);
-        let sentence = |(held, time): (&FunctionIndex, &u64)| {
-            format!(" For {} of it the lock had been taken in {}.", nanoseconds(*time), about.name(*held))
+        let sentence = |(holder, time): (&Holder, &u64)| match *holder {
+            Holder::Function(held) => {
+                format!(" For {} of it the lock had been taken in {}.", nanoseconds(*time), about.name(held))
+            }
+            Holder::Thread(thread) => {
+                format!(" For {} of it thread {} had the lock.", nanoseconds(*time), about.process.thread_id(thread))
+            }
         };
         most.map(sentence).unwrap_or_default()
     }

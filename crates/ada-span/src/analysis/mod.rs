@@ -37,7 +37,7 @@ use crate::thread_index::ThreadIndex;
 use crate::wait;
 
 /// Raised whenever the same events make other tables.
-pub const ANALYSIS_VERSION: u64 = 28;
+pub const ANALYSIS_VERSION: u64 = 29;
 
 /// Analyses a process and writes its tables into an empty folder. `progress` is called with each few thousand events.
 pub fn analyze(
@@ -85,6 +85,7 @@ pub fn analyze(
     }
     note_attached(source, &mut meta);
     (meta.callbacks, meta.callbacks_left_out) = callback::join(callbacks);
+    meta.tail_calls_until = options.tail_calls_until;
     let group_waits = logical_spans::add_spans(logical, losses.clone(), traits, &code, options, &mut meta);
     write_meta(folder, &meta)?;
     if options.is_imported {

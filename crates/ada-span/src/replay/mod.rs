@@ -92,6 +92,10 @@ pub struct Replay<S> {
     is_cut: bool,
     begun_at_depth: u32,
     causes: Causes,
+    /// When the thread had left the stack that it is on, if it has come back to it.
+    left_at: Option<TraceNanos>,
+    /// The last event that says that calls of a program which another one has replaced are gone.
+    replaced: Option<EventSeq>,
     /// Whether the thread has ended, but for what the C library does then.
     is_torn_down: bool,
     /// Whether that is to be seen.
@@ -121,6 +125,9 @@ pub struct ThreadFacts {
     pub begun_at_depth: u32,
 }
 
+/// Of calls in a program that another one has replaced.
+const REPLACED: Outcome = Outcome::new(Status::Unmatched, Reason::ProcessExit);
+
 impl<S: SpanSink> Replay<S> {
     /// Begins a thread.
     pub fn new(sink: S, options: ReplayOptions) -> Self {
@@ -146,6 +153,8 @@ impl<S: SpanSink> Replay<S> {
             is_cut: false,
             begun_at_depth: 0,
             causes: Causes::default(),
+            replaced: None,
+            left_at: None,
             is_torn_down: false,
             knows_teardown: false,
             deepest: 0,
@@ -250,7 +259,7 @@ impl<S: SpanSink> Replay<S> {
                 self.end_life(Outcome::new(Status::Exited, Reason::None), depth);
             } else if depth == 0 && self.stack.last().is_some_and(|top| top.role == Role::Exec) {
                 // Another program runs instead of this one.
-                self.end_life(Outcome::new(Status::Unmatched, Reason::ProcessExit), 0);
+                self.end_life(REPLACED, 0);
             } else {
                 self.replace(seq, depth);
             }
@@ -340,9 +349,20 @@ impl<S: SpanSink> Replay<S> {
         self.is_torn_down = false;
     }
 
+    /// Whether a child of vfork was here, as this thread, until it ran another program: the call that runs one never returns.
+    fn has_run_another(&self) -> bool {
+        self.stack.last().is_some_and(|top| top.role == Role::Exec && !self.may_lack_since(top.start))
+    }
+
     /// Frames at `depth` and above are gone, and no event says how.
     #[cold]
     fn vanish(&mut self, seq: EventSeq, depth: u32) {
+        if self.has_run_another() {
+            while self.stack.last().is_some_and(|top| top.depth >= depth) {
+                self.give_up_replaced();
+            }
+            return;
+        }
         while let Some(top) = self.stack.last().filter(|top| top.depth >= depth) {
             let outcome = self.lost_since(top.start);
             self.odd(AnomalyKind::BeginningWithoutEnd, seq);
@@ -366,6 +386,12 @@ impl<S: SpanSink> Replay<S> {
             let outcome = Outcome { is_uncertain: self.partner_is_a_guess(), ..Outcome::default() };
             self.close_top(Some(seq), event.detail, outcome, None);
         } else {
+            let goes_on = self.replaced.is_some_and(|before| before.next() == seq);
+            if goes_on || self.has_run_another() {
+                self.replaced = Some(seq);
+                self.give_up_replaced();
+                return;
+            }
             let (outcome, context) = self.causes.unwound(seq, depth);
             let outcome = Outcome { is_uncertain: self.partner_is_a_guess(), ..outcome };
             self.close_top(Some(seq), event.detail, outcome, context);
@@ -397,6 +423,15 @@ impl<S: SpanSink> Replay<S> {
         if let Some(top) = self.stack.last() {
             self.sink.event(top.number, kind);
         }
+    }
+
+    /// Ends the newest open span, of a program that was replaced: where the thread has left its stack since, at that time.
+    fn give_up_replaced(&mut self) {
+        let begun = self.stack.last().map_or(self.time, |top| top.start);
+        let end = self.left_at.filter(|left| *left > begun).unwrap_or(self.time);
+        let now = mem::replace(&mut self.time, end);
+        self.give_up_top(REPLACED);
+        self.time = now;
     }
 
     /// Ends the newest open span without an event of its own.

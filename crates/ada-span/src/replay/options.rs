@@ -55,6 +55,8 @@ pub struct ReplayOptions {
     pub is_cut_short: bool,
     /// Until when the steps of goroutines were recorded, all of them.
     pub goroutines_until: TraceNanos,
+    /// Until when all functions were recorded. Later, what a function jumps to may be missing, and the next call be its caller's.
+    pub tail_calls_until: TraceNanos,
 }
 
 impl ReplayOptions {
@@ -72,5 +74,6 @@ impl ReplayOptions {
         is_cut_short: false,
         is_incomplete: false,
         goroutines_until: TraceNanos::MAX,
+        tail_calls_until: TraceNanos::MAX,
     };
 }

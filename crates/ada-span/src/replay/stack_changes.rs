@@ -7,8 +7,9 @@ use ada_event::{Event, EventKind, EventSeq};
 use super::causes::Causes;
 use super::moved_stacks::{MovedStacks, StayNumber};
 use super::parked::Parked;
-use super::{Replay, SpanSink};
+use super::{REPLACED, Replay, SpanSink};
 use crate::outcome::{Outcome, Reason, Status};
+use crate::role::Role;
 
 impl<S: SpanSink> Replay<S> {
     /// The thread goes on with another stack. What was open on this one waits, and is not busy meanwhile.
@@ -22,6 +23,7 @@ impl<S: SpanSink> Replay<S> {
         self.stay = self.moved.as_ref().and_then(|(moved, thread)| moved.stay(number, *thread, event.timestamp));
         let is_taken_over = self.is_moved(MovedStacks::is_taken_over, number);
         let waiting = self.parked.take(number).filter(|_| !is_taken_over);
+        self.left_at = waiting.as_ref().map(|it| it.since);
         let next = waiting.unwrap_or_else(|| Parked {
             frames: Vec::new(),
             since: self.time,
@@ -81,6 +83,10 @@ impl<S: SpanSink> Replay<S> {
         for (number, parked) in self.parked.take_all() {
             self.sink.change_stack(number);
             let left = mem::replace(&mut self.stack, parked.frames);
+            // What a child of `posix_spawn` ran on, as this thread, until it ran another program.
+            let has_run_another = self.stack.last().is_some_and(|top| top.role == Role::Exec);
+            let (end, outcome) = if has_run_another { (parked.since, REPLACED) } else { (self.time, outcome) };
+            let now = mem::replace(&mut self.time, end);
             if let Some(top) = self.stack.last_mut() {
                 top.children_ns += self.time - parked.since;
             }
@@ -88,6 +94,7 @@ impl<S: SpanSink> Replay<S> {
                 self.give_up_top(outcome);
             }
             self.stack = left;
+            self.time = now;
         }
         self.sink.change_stack(self.stack_number);
     }

@@ -1,10 +1,15 @@
 //! How a process ended, as its manifest has it.
 
+use std::collections::BTreeMap;
+
 use ada_event::TraceNanos;
 use ada_format::atf::{Drops, Manifest, Process};
 
 use crate::function_traits::FunctionTraits;
 use crate::replay::{ProcessEnd, ReplayOptions};
+
+/// Why functions are not hooked that could be.
+const LEFT_OUT: [&str; 2] = ["excluded", "quarantined"];
 
 /// Whether a signal is one by which people and systems ask programs to end: SIGHUP, SIGINT, SIGTERM. Nothing is wrong with
 /// a program that does.
@@ -54,6 +59,7 @@ pub fn replay_options(process: &Process, traits: &FunctionTraits, timeout_ns: u6
         is_incomplete: manifest.is_some_and(|it| it.extra.contains_key("incomplete")),
         is_cut_short: end == ProcessEnd::Alive && manifest.is_some_and(|it| it.finished == Some(false)),
         goroutines_until: manifest.map_or(TraceNanos::MAX, |it| goroutines_until(it, traits)),
+        tail_calls_until: manifest.map_or(TraceNanos::MAX, tail_calls_until),
         is_imported: manifest.is_some_and(|it| it.extra.contains_key("imported_from")),
     }
 }
@@ -62,6 +68,15 @@ pub fn replay_options(process: &Process, traits: &FunctionTraits, timeout_ns: u6
 fn goroutines_until(manifest: &Manifest, traits: &FunctionTraits) -> TraceNanos {
     let switched = manifest.switches.iter().filter(|it| traits.get(it.function_id).role.is_step_of_goroutine());
     switched.map(|it| it.from_ns).min().unwrap_or(TraceNanos::MAX)
+}
+
+/// When the first function was no longer recorded; always, where some were left out at the user's wish.
+fn tail_calls_until(manifest: &Manifest) -> TraceNanos {
+    let is_left_out = |skipped: &BTreeMap<String, u64>| LEFT_OUT.iter().any(|reason| skipped.contains_key(*reason));
+    if manifest.modules.iter().any(|module| module.coverage.as_ref().is_some_and(|it| is_left_out(&it.skipped))) {
+        return TraceNanos(0);
+    }
+    manifest.switches.iter().map(|it| it.from_ns).min().unwrap_or(TraceNanos::MAX)
 }
 
 /// Whether drops can have made holes that the manifest lists no gap for.

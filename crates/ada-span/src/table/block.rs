@@ -98,6 +98,7 @@ pub struct Columns {
     values: [Vec<u64>; COLUMNS],
     pub(crate) rows: usize,
     late_rows: Vec<u64>,
+    pub(crate) tail_calls_until: TraceNanos,
     pub(crate) bytes: Vec<u8>,
 }
 

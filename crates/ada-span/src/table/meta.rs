@@ -43,6 +43,8 @@ pub struct Meta {
     pub callbacks: Vec<CallbackSpan>,
     /// Callbacks that were found and not kept, because there were too many.
     pub callbacks_left_out: u64,
+    /// Until when a tail call is known to go on in the call that comes next at its depth.
+    pub tail_calls_until: TraceNanos,
     /// Logical spans of Swift's tasks.
     pub tasks: Vec<TaskSpan>,
     /// When they ran: those of a task follow each other.
@@ -148,7 +150,7 @@ impl Meta {
         out.list(&self.pthreads, |out, it| it.encode(out));
         out.list(&self.failed_creations, |out, it| it.encode(out));
         out.list(&self.callbacks, |out, it| it.encode(out));
-        out.u64(self.callbacks_left_out);
+        out.u64(self.callbacks_left_out).u64(self.tail_calls_until.0);
         out.list(&self.tasks, |out, it| it.encode(out));
         out.list(&self.task_runs, |out, it| it.encode(out));
         out.list(&self.suspensions, |out, it| it.encode(out));
@@ -218,6 +220,7 @@ impl Meta {
             failed_creations: from.list(FailedCreation::decode)?,
             callbacks: from.list(CallbackSpan::decode)?,
             callbacks_left_out: from.u64()?,
+            tail_calls_until: TraceNanos(from.u64()?),
             tasks: from.list(TaskSpan::decode)?,
             task_runs: from.list(TaskRun::decode)?,
             suspensions: from.list(Suspension::decode)?,

@@ -75,6 +75,7 @@ impl Tables {
             return Err(damaged());
         }
         columns.decode(&entry, &wanted).ok_or_else(damaged)?;
+        columns.tail_calls_until = self.meta.tail_calls_until;
         if entry.late_count > 0 {
             let mut slots = vec![[0; 8 * LATE_FIELDS]; entry.late_count as usize];
             let at = entry.late_base.checked_mul(SLOT).ok_or_else(damaged)?;

@@ -4,7 +4,7 @@ use ada_event::{Event, EventKind, EventSeq, FunctionId, TraceNanos};
 use ada_span::{AnomalyKind, Outcome, ProcessEnd, Reason, Replay, ReplayOptions, Role, Status};
 
 use crate::collected::{Collected, replay, replay_with_losses};
-use crate::program::{Machine, Step, THREAD_START, traits};
+use crate::program::{Machine, Step, THREAD_START, id, traits};
 
 const ALIVE: ReplayOptions =
     ReplayOptions { end: ProcessEnd::Alive, timeout_ns: 5_000_000_000, ..ReplayOptions::COMPLETE };
@@ -315,5 +315,41 @@ fn what_waits_at_the_end_is_open() {
         outcomes(&collected),
         [(Status::Open, Reason::None), (Status::Unmatched, Reason::AttachedMidway), (Status::Open, Reason::None)]
     );
+    assert_eq!(kinds(&collected), []);
+}
+
+/// A child of `posix_spawn` runs on a stack of its own, as its parent's thread, until it runs another program.
+#[test]
+fn calls_of_a_program_that_was_replaced_end_when_it_was() {
+    const CHILDS: u64 = 9;
+    let (call, back, gone, stack) = (EventKind::CALL, EventKind::RETURN, EventKind::EXCEPTION, EventKind::STACK);
+    let child = |begin: u64| {
+        [
+            event(begin, call, 1, 1),
+            event(begin + 10, stack, CHILDS, 0),
+            event(begin + 10, call, 2, 0),
+            event(begin + 20, call, 3, 1),
+            event(begin + 30, stack, 0, 2),
+            event(begin + 30, back, 1, 1),
+        ]
+    };
+    // The second child finds what the first one has left there.
+    let [spawns, on_its_stack, rest @ ..] = child(1000);
+    let left = [event(1010, gone, 3, 1), event(1010, gone, 2, 0)];
+    let events: Vec<Event> = [event(0, call, 0, 0)]
+        .into_iter()
+        .chain(child(100))
+        .chain([spawns, on_its_stack])
+        .chain(left)
+        .chain(rest)
+        .chain([event(2000, back, 0, 0)])
+        .collect();
+    let mut traits = traits();
+    traits.set_role(id(3), Role::Exec);
+    let collected = replay(&events, &traits, ReplayOptions { end_time: TraceNanos(3000), ..ALIVE });
+    let (done, replaced) = ((Status::Completed, Reason::None), (Status::Unmatched, Reason::ProcessExit));
+    assert_eq!(outcomes(&collected), [done, done, replaced, replaced, done, replaced, replaced]);
+    let ends: Vec<u64> = collected.spans.iter().map(|span| span.end().0).collect();
+    assert_eq!(ends, [2000, 130, 130, 130, 1030, 1030, 1030]);
     assert_eq!(kinds(&collected), []);
 }

@@ -7,6 +7,14 @@ pub(crate) fn list_page<T>(items: &[T], cursor: usize, limit: usize) -> (&[T], O
     (&items[cursor.min(end)..end], (end < items.len()).then_some(end))
 }
 
+/// At most so many of a list, for commands whose lists have no pages: 0 stands for all.
+pub(crate) fn parse_most(text: &str) -> Result<usize, std::num::ParseIntError> {
+    Ok(match text.parse()? {
+        0 => usize::MAX,
+        most => most,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,7 +25,7 @@ pub(crate) use asked::{AskArgs, open_trace};
 pub(crate) use corrected::{check_correctable, corrected_text, put_corrected};
 pub(crate) use ends::end_words;
 pub(crate) use lens::{LensArgs, check_known, check_some_known};
-pub(crate) use list_page::list_page;
+pub(crate) use list_page::{list_page, parse_most};
 pub(crate) use listing::{ListFormat, Listing, Out, csv, csv_row, csv_titles};
 pub(crate) use newest::{find as find_session, sessions_in};
 pub(crate) use opened::{OpenedSession, SessionArgs, again_if_damaged, with_tables, without_damaged_tables};

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
-use crate::analysis::{AskArgs, Out, open_trace};
+use crate::analysis::{AskArgs, Out, open_trace, parse_most};
 use crate::exit::{Blame, Outcome};
 use crate::format::Format;
 
@@ -57,8 +57,8 @@ enum Question {
         /// What you noticed, such as "it hangs"
         #[arg(long, short)]
         symptom: Option<String>,
-        /// List at most N
-        #[arg(long, value_name = "N", default_value_t = 10)]
+        /// List at most N; 0 lists all
+        #[arg(long, value_name = "N", default_value = "10", value_parser = parse_most)]
         limit: usize,
         #[command(flatten)]
         common: Common,

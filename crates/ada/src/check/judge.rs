@@ -144,8 +144,23 @@ impl<'a> Judge<'a> {
             Measure::Total => Some(sum.total_ns),
             Measure::SelfTime => Some(sum.self_ns),
         };
+        // Calls that were not recorded can only make these more, and may make quantiles anything.
+        let are_missing =
+            uses.iter().any(|it| self.opened.processes()[it.process].switched.of_function(it.stats.function).is_some());
+        let is_sure = |holds: bool| match (measure, comparison) {
+            _ if !are_missing => true,
+            (Measure::P50 | Measure::P95 | Measure::P99, _) | (_, Comparison::Equal) => false,
+            (_, Comparison::Less | Comparison::AtMost) => !holds,
+            (_, Comparison::More | Comparison::AtLeast) => holds,
+        };
         let mut judgement = match value {
-            Some(value) => Judgement::of(comparison.holds(value, bound), format!("it is {}", nanoseconds(value))),
+            Some(value) if is_sure(comparison.holds(value, bound)) => {
+                Judgement::of(comparison.holds(value, bound), format!("it is {}", nanoseconds(value)))
+            }
+            Some(value) => {
+                let words = format!("of the calls that were recorded it is {}; others were not", nanoseconds(value));
+                Judgement::new(Answer::Unknown, words)
+            }
             None => Judgement::new(Answer::Unknown, "none of its calls has a known end"),
         };
         judgement.evidence = top::longest(self.opened, slowest).into_iter().collect();

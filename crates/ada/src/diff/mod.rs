@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::analysis::{LensArgs, ListFormat, Out, SessionArgs, find_session, parse_nanos, sessions_in};
+use crate::analysis::{LensArgs, ListFormat, Out, SessionArgs, find_session, parse_most, parse_nanos, sessions_in};
 use crate::exit::Outcome;
 use crate::view::show_both;
 
@@ -48,8 +48,8 @@ pub(crate) struct Args {
     b: PathBuf,
     #[command(flatten)]
     lens: LensArgs,
-    /// How long each list may be
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    /// How long each list may be; 0 for all
+    #[arg(long, value_name = "N", default_value = "10", value_parser = parse_most)]
     limit: usize,
     /// Spans that take longer than this have the reason `timeout`, or are `open` if they never end
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_nanos)]

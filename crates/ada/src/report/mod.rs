@@ -14,7 +14,7 @@ use ada_query::findings::{findings, waited_to_be_recorded};
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    LensArgs, ListFormat, OpenedSession, Out, SessionArgs, csv, nanoseconds, short_name, with_tables,
+    LensArgs, ListFormat, OpenedSession, Out, SessionArgs, csv, nanoseconds, parse_most, short_name, with_tables,
 };
 use crate::ask::finding_json;
 use crate::exit::Outcome;
@@ -47,8 +47,8 @@ pub(crate) struct Args {
     /// Sort order of functions
     #[arg(long, value_enum, default_value_t = Sort::SelfTime)]
     sort: Sort,
-    /// Print at most N lines of each list
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    /// Print at most N lines of each list; 0 prints all
+    #[arg(long, value_name = "N", default_value = "10", value_parser = parse_most)]
     limit: usize,
     /// Print file and line of functions in tables too
     #[arg(long)]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use self::page::Page;
 use crate::analysis::{
-    FrameSpan, ListFormat, OpenedSession, Out, Reference, SessionArgs, Span, SpanKind, Target, Wanted, csv,
+    FrameSpan, ListFormat, OpenedSession, Out, Reference, SessionArgs, Span, SpanKind, Target, Wanted, csv, parse_most,
     put_corrected, with_tables,
 };
 use crate::exit::Outcome;
@@ -38,8 +38,8 @@ pub(crate) struct Args {
     reference: Reference,
     #[command(flatten)]
     session: SessionArgs,
-    /// Show at most N neighbours and callees
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    /// Show at most N neighbours and callees; 0 shows all that are near
+    #[arg(long, value_name = "N", default_value = "5", value_parser = parse_most)]
     limit: usize,
     /// Print everything known: events with their registers, ids, evidence
     #[arg(long)]

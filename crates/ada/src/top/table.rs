@@ -1,5 +1,8 @@
 //! Functions as a table: names first, then shares as bars, then times.
 
+use ada_query::Unrecorded;
+use ada_span::Status;
+
 use super::uses::{OutsideModule, Use, Uses, program_of};
 use super::{Sort, longest};
 use crate::analysis::{
@@ -55,10 +58,12 @@ pub(crate) fn print(
         let cell = |title: &&str| match *title {
             "share" => bar(it.self_ns() as f64 / all, BAR),
             "" => percent(it.self_ns() as f64 / all),
+            // Nobody knows when its calls ended.
+            "self" | "total" if is_untimed(it) => "?".to_owned(),
             "self" => nanoseconds(stats.self_ns.saturating_add(it.outside_ns())),
             // What a function goes on in by a jump is in its self time here, and its call has ended by then.
             "total" => nanoseconds(stats.total_ns.max(stats.self_ns.saturating_add(it.outside_ns()))),
-            "calls" => thousands(stats.spans),
+            "calls" => calls(opened, it),
             "running" | "ready" | "blocked" => {
                 it.states.zip(sort.state()).map(|(states, state)| nanoseconds(states.of(state))).unwrap_or_default()
             }
@@ -115,6 +120,23 @@ pub(crate) fn print(
         out.line(&if line.is_outside() { terminal.ink(Ink::Faint, text) } else { text.to_owned() })?;
     }
     if is_cut { out.cut_note() } else { Ok(()) }
+}
+
+/// Whether a function is hooked at its entry only: its time is in that of its callers.
+fn is_untimed(it: &Use<'_>) -> bool {
+    it.stats.by_status[Status::EntryOnly as usize] == it.stats.spans && it.outside_ns() == 0
+}
+
+/// How many calls were recorded, and of how many, where others were only counted.
+fn calls(opened: &OpenedSession, it: &Use<'_>) -> String {
+    let recorded = it.stats.spans;
+    match opened.processes()[it.process].switched.of_function(it.stats.function) {
+        Some(Unrecorded { counted, is_inexact }) if counted > 0 || is_inexact => {
+            let more = if is_inexact { "+" } else { "" };
+            format!("{} of {}{more}", thousands(recorded), thousands(recorded.saturating_add(counted)))
+        }
+        _ => thousands(recorded),
+    }
 }
 
 /// What is in the first column.

@@ -140,3 +140,42 @@ fn what_grows_late_in_a_run_grows() {
     let [growing] = growing[..] else { panic!("{findings:#?}") };
     assert_eq!(growing["function"], "add");
 }
+
+/// What a function jumped to may be missing where functions are left out: the next call is its caller's then.
+#[test]
+fn a_tail_call_is_shown_below_its_caller_only_where_all_functions_are_recorded() {
+    let program = Program::new("tail_call.c").flags(&["-O2", "-foptimize-sibling-calls"]);
+    for (options, below) in [(&[][..], 1), (&["--exclude", "last"], 0)] {
+        let traced = TracedProgram::trace_with(&program, options);
+        let tree = traced.json("tree", &["--limit", "0"]);
+        let level = |name: &str| {
+            let node = tree["nodes"].as_array().unwrap().iter().find(|node| node["name"] == name).unwrap();
+            node["level"].as_u64().unwrap()
+        };
+        assert_eq!(level("middle"), level("first") + below, "{options:?}: {tree}");
+    }
+}
+
+#[test]
+fn how_long_programs_waited_to_be_hooked_is_the_recordings_doing() {
+    let traced = TracedProgram::trace(&Program::new("spawn.c"));
+    let report = traced.json("report", &[]);
+    let first = &report["findings"][0];
+    assert_eq!((&first["kind"], &first["certainty"]), (&"disturbed".into(), &"certain".into()), "{report}");
+    assert!(first["title"].as_str().unwrap().contains("to be hooked"), "{first}");
+    // Children of vfork and posix_spawn have run other programs: nothing went wrong with their calls.
+    let spans = traced.json("spans", &["--all", "--function", "execve", "--limit", "0"]);
+    let calls = spans["spans"].as_array().unwrap();
+    let is_over = |call: &&serde_json::Value| {
+        call["reason"] == "process_exit" && call["duration_ns"].as_u64().unwrap() < 50_000_000
+    };
+    assert!(calls.len() >= 3 && calls.iter().filter(is_over).count() >= 3, "{spans}");
+}
+
+#[test]
+fn a_limit_of_0_lists_all() {
+    let traced = TracedProgram::trace(&Program::new("exception.cpp"));
+    let functions = |options: &[&str]| traced.json("report", options)["functions"].as_array().unwrap().len();
+    assert!(functions(&["--all", "--limit", "0"]) > functions(&["--all"]));
+    assert_eq!(functions(&["--all"]), 10);
+}

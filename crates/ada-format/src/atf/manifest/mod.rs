@@ -102,6 +102,9 @@ pub struct Manifest {
     /// this share by the recorder's estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_budget_ns: Option<u64>,
+    /// How long the process waited until programs that it ran were hooked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waited_for_hooks_ns: u64,
     /// The times in which functions were not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<Switch>,
