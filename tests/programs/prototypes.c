@@ -1,15 +1,18 @@
 /* Calls functions of the C library with known arguments, and writes each call to the file in its first argument as ada shows it. The
-   second is an empty folder. */
+   second is an empty folder. Of functions with several names, it is the plainest one. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <libintl.h>
 #include <math.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +24,8 @@
 #include <unistd.h>
 
 static FILE *truth;
+/* Compilers leave out calls of which nobody wants the result. */
+static volatile long sink;
 
 #define SAY(...) fprintf(truth, __VA_ARGS__)
 /* What failed, and why. */
@@ -46,7 +51,7 @@ int main(int words, char **word)
     mkfifoat(AT_FDCWD, "four", 0600);
     SAY("mkfifoat(AT_FDCWD, \"four\", 0600) = 0\n");
     truncate64("one", 4096);
-    SAY("truncate64(\"one\", 4096) = 0\n");
+    SAY("truncate(\"one\", 4096) = 0\n");
     getxattr("one", "user.none", NULL, 0);
     SAY("getxattr(\"one\", \"user.none\", null, 0) = -1 %s\n", failed());
     posix_fallocate(file, 0, 8192);
@@ -63,23 +68,23 @@ int main(int words, char **word)
     inet_addr("no address");
     SAY("inet_addr(\"no address\") = 0xffffffff\n");
 
-    strcasestr("Hello, World", "WORLD");
+    sink = (long)strcasestr("Hello, World", "WORLD");
     SAY("strcasestr(\"Hello, World\", \"WORLD\") = \"World\"\n");
-    strpbrk("name=value", ":=");
+    sink = (long)strpbrk("name=value", ":=");
     SAY("strpbrk(\"name=value\", \":=\") = \"=value\"\n");
-    strspn("aabbc", "ab");
+    sink = (long)strspn("aabbc", "ab");
     SAY("strspn(\"aabbc\", \"ab\") = 4\n");
-    strcspn("aabbc", "c");
+    sink = (long)strcspn("aabbc", "c");
     SAY("strcspn(\"aabbc\", \"c\") = 4\n");
     const void *in = memmem("needle in hay", 13, "in", 2);
     SAY("memmem(\"needle in hay\", 13, \"in\", 2) = %p\n", in);
     strtoimax("-12 apples", NULL, 10);
-    SAY("strtoimax(\"-12 apples\", null, 10) = -12\n");
+    SAY("strtol(\"-12 apples\", null, 10) = -12\n");
     strtof("1.5", NULL);
     SAY("strtof(\"1.5\", null) = 1.5\n");
     strsignal(SIGTERM);
     SAY("strsignal(SIGTERM) = \"Terminated\"\n");
-    toupper('a');
+    sink = (long)toupper('a');
     SAY("toupper(97) = 65\n");
     char *made;
     asprintf(&made, "%s has %d", "ada", 7);
@@ -103,8 +108,7 @@ int main(int words, char **word)
     SAY("hypot(3.0, 4.0) = 5.0\n");
     atan2(0, 1);
     SAY("atan2(0.0, 1.0) = 0.0\n");
-    cbrt(27);
-    SAY("cbrt(27.0) = 3.0\n");
+    SAY("cbrt(27.0) = %.17g\n", cbrt(27));
     fma(2, 3, 4);
     SAY("fma(2.0, 3.0, 4.0) = 10.0\n");
     modf(3.25, &whole);
@@ -112,14 +116,14 @@ int main(int words, char **word)
     lround(2.5);
     SAY("lround(2.5) = 3\n");
     scalbn(1.5, 3);
-    SAY("scalbn(1.5, 3) = 12.0\n");
+    SAY("ldexp(1.5, 3) = 12.0\n");
     exp2(10);
     SAY("exp2(10.0) = 1024.0\n");
     log10(1000);
     SAY("log10(1000.0) = 3.0\n");
     cosf(0);
     SAY("cosf(0.0) = 1.0\n");
-    llabs(-9);
+    sink = (long)llabs(-9);
     SAY("llabs(-9) = 9\n");
     fclose(truth);
     return 0;

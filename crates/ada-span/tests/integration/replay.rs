@@ -323,19 +323,20 @@ fn what_waits_at_the_end_is_open() {
 fn calls_of_a_program_that_was_replaced_end_when_it_was() {
     const CHILDS: u64 = 9;
     let (call, back, gone, stack) = (EventKind::CALL, EventKind::RETURN, EventKind::EXCEPTION, EventKind::STACK);
+    let exec = id(3).0;
     let child = |begin: u64| {
         [
             event(begin, call, 1, 1),
             event(begin + 10, stack, CHILDS, 0),
             event(begin + 10, call, 2, 0),
-            event(begin + 20, call, 3, 1),
+            event(begin + 20, call, exec, 1),
             event(begin + 30, stack, 0, 2),
             event(begin + 30, back, 1, 1),
         ]
     };
     // The second child finds what the first one has left there.
     let [spawns, on_its_stack, rest @ ..] = child(1000);
-    let left = [event(1010, gone, 3, 1), event(1010, gone, 2, 0)];
+    let left = [event(1010, gone, exec, 1), event(1010, gone, 2, 0)];
     let events: Vec<Event> = [event(0, call, 0, 0)]
         .into_iter()
         .chain(child(100))
@@ -345,7 +346,7 @@ fn calls_of_a_program_that_was_replaced_end_when_it_was() {
         .chain([event(2000, back, 0, 0)])
         .collect();
     let mut traits = traits();
-    traits.set_role(id(3), Role::Exec);
+    traits.set_role(FunctionId(exec), Role::Exec);
     let collected = replay(&events, &traits, ReplayOptions { end_time: TraceNanos(3000), ..ALIVE });
     let (done, replaced) = ((Status::Completed, Reason::None), (Status::Unmatched, Reason::ProcessExit));
     assert_eq!(outcomes(&collected), [done, done, replaced, replaced, done, replaced, replaced]);
