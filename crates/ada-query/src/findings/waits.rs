@@ -121,11 +121,12 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Result<Vec<Finding>, Q
                 _ => rationale.push_str(&waker_sentence(about, waited)),
             }
             // Not what the program is like: ada took that time.
-            let hooked = if wait == Wait::Child { children_waited_for_hooks(about) } else { 0 };
+            let may_be = matches!(wait, Wait::Child | Wait::Input);
+            let hooked = if may_be { children_waited_for_hooks(about) } else { 0 };
             let base = if hooked.saturating_mul(2) > waited.total_ns { 0.0 } else { base };
             if hooked.saturating_mul(10) > waited.total_ns {
                 rationale.push_str(&format!(
-                    " Programs that it ran, and their children, waited {} meanwhile to be hooked.",
+                    " Programs that it ran, and their children, waited {} in all to be hooked.",
                     nanoseconds(hooked)
                 ));
             }
