@@ -40,6 +40,7 @@ pub struct Image<'d> {
     code: Vec<CodeRange<'d>>,
     notes: Notes<'d>,
     has_sections: bool,
+    rseq_section: Option<(ImageOffset, &'d [u8])>,
     pub(crate) symbols: SymbolTable<'d>,
     pub(crate) dynamic_symbols: SymbolTable<'d>,
     pub(crate) eh_frame: Option<EhFrameBytes<'d>>,
@@ -83,6 +84,7 @@ impl<'d> Image<'d> {
             code: Vec::new(),
             notes: Notes::default(),
             has_sections: false,
+            rseq_section: None,
             symbols: SymbolTable::default(),
             dynamic_symbols: SymbolTable::default(),
             eh_frame: None,
@@ -123,6 +125,9 @@ impl<'d> Image<'d> {
                     Err(problem) => self.note_problem(problem),
                 },
                 b".gopclntab" | b".data.rel.ro.gopclntab" => self.go_sections.table = Some(ImageOffset(address)),
+                b"__rseq_cs" => {
+                    self.rseq_section = section.data(LittleEndian, self.file).ok().map(|it| (ImageOffset(address), it))
+                }
                 b".go.buildinfo" => self.go_sections.build_info = Some(ImageOffset(address)),
                 // Where Swift's runtime looks for types and the like: no tool removes them.
                 _ if name.starts_with(b"swift5_") => self.notes.swift = true,
@@ -207,6 +212,11 @@ impl<'d> Image<'d> {
     /// What is mapped, in the order of the file.
     pub fn load_segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    /// The section with descriptors of restartable sequences, and its bytes.
+    pub(crate) fn rseq_section(&self) -> Option<(ImageOffset, &'d [u8])> {
+        self.rseq_section
     }
 
     /// The executable bytes that may hold functions, sorted and disjoint, without the linker's jump stubs (`.plt`).

@@ -54,6 +54,7 @@ mod note;
 mod padding;
 mod relocations;
 mod resolvers;
+mod restartable_sequences;
 mod row_program;
 mod rust_containers;
 mod rust_passing;

@@ -114,6 +114,8 @@ pub struct CodeScan {
     pub(crate) reads: Vec<Range<u64>>,
     /// Code between two fences, sorted by address.
     pub(crate) fenced: Vec<Range<u64>>,
+    /// Code that may only run where it is.
+    pub(crate) restartable: Vec<Range<u64>>,
 }
 
 impl CodeScan {
@@ -216,6 +218,11 @@ impl CodeScan {
 
     pub(crate) fn is_fenced(&self, at: ImageOffset) -> bool {
         self.fenced.iter().any(|fenced| fenced.contains(&at.0))
+    }
+
+    /// Whether a restartable sequence lies in some code.
+    pub(crate) fn is_restartable(&self, code: &Range<u64>) -> bool {
+        self.restartable.iter().any(|it| it.start < code.end && code.start < it.end)
     }
 
     pub(crate) fn use_of(&self, unwind: &UnwindTable, fde: &Fde) -> PieceUse {

@@ -85,6 +85,10 @@ impl<'a> Planner<'a> {
         if fde.is_some_and(|fde| self.code.scan.use_of(self.code.unwind, fde).uses_gs) {
             return Err(SkipReason::GsInUse);
         }
+        let end = fde.map_or(0, |fde| fde.end.0).max(function.start.0 + function.size);
+        if self.code.scan.is_restartable(&(function.start.0..end)) {
+            return Err(SkipReason::Restartable);
+        }
         // Constants and tables of V8's built-in functions lie behind their code.
         if self.code.scan.is_read(function.start.0..function.start.0 + function.size.clamp(1, COPIED_FROM_START)) {
             return Err(SkipReason::ReadAsData);

@@ -3,7 +3,7 @@
 use ada_event::ImageOffset;
 use ada_image::{CodeRange, FunctionTable, Image, UnwindTable};
 
-use crate::arch::{Branch, CodeReads, fenced, read_piece};
+use crate::arch::{Branch, CodeReads, fenced, padding_lengths, read_piece};
 use crate::code_scan::{CodeScan, Landing, PieceUse};
 use crate::leave::LeaveKind;
 
@@ -23,9 +23,11 @@ impl CodeScan {
             pointers: None,
             reads: Vec::new(),
             fenced: ranges.iter().flat_map(|range| fenced(range.start.0, range.bytes)).collect(),
+            restartable: image.restartable_sequences().into_iter().map(|it| it.start.0..it.end.0).collect(),
         };
         let mut starts: Vec<u64> = functions.functions().iter().map(|function| function.start.0).collect();
         starts.extend(unwind.fdes().iter().flat_map(|fde| [fde.start.0, fde.end.0]));
+        starts.extend(symbol_ends(ranges, functions, unwind));
         starts.sort_unstable();
         starts.dedup();
         for range in ranges {
@@ -117,4 +119,20 @@ impl CodeScan {
             Branch::Address => Landing::NAMED,
         };
     }
+}
+
+/// Where functions end that only a symbol knows of, with the padding behind them. What follows may be data: GHC has a table in front
+/// of each function, whose words look like jumps.
+fn symbol_ends(ranges: &[CodeRange<'_>], functions: &FunctionTable, unwind: &UnwindTable) -> Vec<u64> {
+    let functions = functions.functions();
+    let ends = functions.iter().enumerate().filter_map(|(index, function)| {
+        let is_known_otherwise = !function.sources.has_symbol() || unwind.fde_at(function.start).is_some();
+        let end = function.start.0.checked_add(function.size).filter(|_| function.size > 0 && !is_known_otherwise)?;
+        let next = functions.get(index + 1).map_or(u64::MAX, |next| next.start.0);
+        let range = ranges.iter().find(|range| (range.start.0..range.end().0).contains(&function.start.0))?;
+        let behind = range.bytes_from(ImageOffset(end)).filter(|_| end <= next)?;
+        let padding: usize = padding_lengths(behind).sum();
+        Some(end + padding as u64).filter(|end| *end < next)
+    });
+    ends.collect()
 }

@@ -73,6 +73,8 @@ pub enum SkipReason {
     CalledInside,
     /// It does not check how much remains of a goroutine's stack, and may find less than a stub takes.
     NoStackRoom,
+    /// Part of it is a restartable sequence (`rseq`), which the kernel knows by its address.
+    Restartable,
     /// Its hooks have changed what a program does: `ada bisect --keep` has found that out.
     Quarantined,
 }
@@ -115,7 +117,7 @@ impl EntryOnlyReason {
 
 impl SkipReason {
     /// All reasons, in the order of their declaration.
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 22] = [
         Self::SignalTrampoline,
         Self::OddFirstRow,
         Self::ColdPart,
@@ -136,6 +138,7 @@ impl SkipReason {
         Self::SwitchesStack,
         Self::CalledInside,
         Self::NoStackRoom,
+        Self::Restartable,
         Self::Quarantined,
     ];
 
@@ -162,6 +165,7 @@ impl SkipReason {
             Self::SwitchesStack => "switches_stack",
             Self::CalledInside => "called_inside",
             Self::NoStackRoom => "no_stack_room",
+            Self::Restartable => "restartable",
             Self::Quarantined => "quarantined",
         }
     }

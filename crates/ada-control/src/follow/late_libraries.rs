@@ -8,6 +8,7 @@ use ada_process::maps::{self, LoadedFile};
 use ada_process::procfs::ProcessDir;
 
 use crate::deadline::Deadline;
+use crate::follow::gs_libraries::leave_process;
 use crate::follow::waiting_thread::Waiting;
 use crate::install::open_in_target::OpenInTarget;
 use crate::launch::workshop::Workshop;
@@ -48,6 +49,21 @@ pub(crate) fn serve_loader(programs: &Programs, workshop: &Workshop, options: &T
             continue;
         }
         let images = workshop.plan(new, installer.loader_function, options, &Deadline::never());
+        if let Some(library) = images.iter().find(|image| image.uses_gs()) {
+            let path = library.file.path.display().to_string();
+            let said = match leave_process(&thread, &installer.sites()) {
+                Ok(()) => format!(
+                    "process {} is not recorded from when it loaded {path}, which uses the GS base, as ada does: its hooks were removed",
+                    thread.pid()
+                ),
+                Err(error) => format!(
+                    "the hooks of process {} could not be removed before it used the GS base, as {path} does: {error}",
+                    thread.pid()
+                ),
+            };
+            hooked.limits.push(said);
+            continue;
+        }
         // A process of another user may not open what is ada's.
         let open = OpenInTarget::code(&thread, &installer.shared).unwrap_or_else(|_| thread.code());
         let installed = installer.install(&thread, &open, &mut mappings, images);

@@ -2,6 +2,7 @@
 
 mod abandoned_calls;
 mod execs;
+mod gs_libraries;
 mod late_libraries;
 mod retirement;
 mod waiting_thread;

@@ -103,7 +103,10 @@ impl PlannedImage {
         }
         for index in 0..image.functions.len() {
             let start = image.functions.functions()[index].start;
-            if let Some(reason) = left_alone(&image.file.path, image.functions.name(index), start) {
+            // One function that uses the base is enough, whoever wants it to be hooked or not.
+            let uses_gs = image.verdicts[index] == Verdict::Skipped(SkipReason::GsInUse);
+            let reason = left_alone(&image.file.path, image.functions.name(index), start);
+            if let Some(reason) = reason.filter(|_| !uses_gs) {
                 image.verdicts[index] = Verdict::Skipped(reason);
                 is_excluded = true;
             }

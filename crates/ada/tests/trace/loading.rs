@@ -32,6 +32,21 @@ fn a_library_that_is_loaded_again_and_again_is_hooked_each_time() {
     }
 }
 
+/// Firefox and Wine load one.
+#[test]
+fn a_library_that_uses_the_gs_base_finds_it_free() {
+    let library = Program::new("gs_plugin.c").flags(&["-shared", "-fPIC", "-O1", "-mfsgsbase"]).build();
+    let program = Program::new("gs_loader.c").flags(&["-O1", "-pthread"]);
+    for options in [&[][..], &["--exclude", "*gs_plugin*"]] {
+        let traced = Tracing::new(&program).option(options).argument(&library).check_output();
+        // Calls until then are recorded.
+        assert!(traced.recorded.counts("fib").calls > 10_000, "{options:?}");
+        let session = Session::open(traced.recorded.path()).unwrap();
+        let manifest = session.processes()[0].manifest.as_ref().unwrap();
+        assert!(manifest.limits.iter().any(|it| it.to_string().contains("uses the GS base")), "{:?}", manifest.limits);
+    }
+}
+
 /// Programs with windows have hundreds. What a handler looks at is its program's own code in all of them.
 #[test]
 fn handlers_see_the_programs_code_whichever_of_many_libraries_it_is_in() {
