@@ -238,6 +238,10 @@ unsafe fn go_on(state: *mut ThreadState, interruption: &Interruption) {
             return;
         }
     }
+    if [STACK_POINTER, INSTRUCTION_POINTER].iter().all(|&number| registers[number] == interruption.registers[number]) {
+        // It was shown what there is, while the list of images changed, and goes back to it.
+        return;
+    }
     if interruption.agent_call != [0; 2] {
         // SAFETY: what the program knows is what it was shown. So nobody comes back to the wait.
         unsafe { waits::abandon(state) };

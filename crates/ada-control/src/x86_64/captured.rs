@@ -5,8 +5,9 @@ use std::mem::offset_of;
 use ada_event::{FunctionId, RuntimeAddr};
 use ada_format::atf::{DetailType, MAX_PROBES, Payload, Probes, X86Call, X86Captured, X86Return};
 use ada_ring::arch::{CallRegisters, ReturnRegisters};
-use ada_ring::detail::{self, DetailShape, RawDetail, RecordLayout};
+use ada_ring::detail::{self, RawDetail};
 use ada_ring::probe::{PROBE_WORDS, RawProbe};
+use ada_ring::{DetailShape, RecordLayout};
 
 /// A detail record as a stub wrote it. Which kind it is of is the target's word: an event may say that it was probed, and have
 /// registers alone, or the other way round. What a record is too short for is 0, or not there.

@@ -1,6 +1,6 @@
 //! What is said of a comparison: on standard output, for it is the result.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -98,13 +98,19 @@ pub(crate) fn difference(words: &str, full: &FullTraces) -> anyhow::Result<()> {
     })
 }
 
+/// Of more functions together nobody wants to read.
+const MOST_SUSPECTS: usize = 20;
+
 /// Prints the hooks that make the difference, why to suspect them, and how to avoid them.
 fn culprits(all: &AllHooks, found: &Found, trials: &Trials<'_>) -> anyhow::Result<()> {
     for set in &found.sets {
         line("")?;
         line(&title(set))?;
-        for &hook in &set.hooks {
+        for &hook in set.hooks.iter().take(MOST_SUSPECTS) {
             print_suspect(all, hook)?;
+        }
+        if let Some(more) = set.hooks.len().checked_sub(MOST_SUSPECTS).filter(|more| *more > 0) {
+            line(&format!("  and {more} more; with a larger --max-runs there would be fewer"))?;
         }
     }
     for &file in &found.files {
@@ -146,10 +152,13 @@ fn facts(path: &Path, offset: ImageOffset) -> Vec<String> {
     }
 }
 
-/// The options that avoid what was found.
+/// The options that avoid what was found: of many functions together, their files.
 fn excludes(all: &AllHooks, found: &Found) -> Vec<String> {
-    let files = found.files.iter().map(|&file| all.files[file].path.to_string_lossy().into_owned());
-    let hooks = found.sets.iter().flat_map(|set| &set.hooks).filter(|hook| !found.files.contains(&hook.file));
+    let is_large = |set: &&Culprits| set.hooks.len() > MOST_SUSPECTS;
+    let whole = found.sets.iter().filter(is_large).flat_map(|set| &set.hooks).map(|hook| hook.file);
+    let whole: BTreeSet<usize> = found.files.iter().copied().chain(whole).collect();
+    let files = whole.iter().map(|&file| all.files[file].path.to_string_lossy().into_owned());
+    let hooks = found.sets.iter().flat_map(|set| &set.hooks).filter(|hook| !whole.contains(&hook.file));
     files.chain(hooks.map(|&hook| all.pattern(hook))).map(|pattern| format!("--exclude {}", quoted(&pattern))).collect()
 }
 

@@ -32,6 +32,14 @@ fn a_library_that_is_loaded_again_and_again_is_hooked_each_time() {
     }
 }
 
+/// Handlers interrupt the wait for the recorder, which changes its list of images meanwhile.
+#[test]
+fn signals_while_libraries_are_loaded_do_no_harm() {
+    let traced = Tracing::new(&Program::new("alarmed_loading.c").flags(&["-O1"])).check_output();
+    assert!(text(&traced.output.stdout).starts_with("opened "));
+    assert!(traced.recorded.counts("handle").calls > 20);
+}
+
 /// Firefox and Wine load one.
 #[test]
 fn a_library_that_uses_the_gs_base_finds_it_free() {

@@ -84,7 +84,7 @@ fn probed_calls_have_their_stack_and_vector_registers_too() {
             assert!(windows.iter().all(|(back, stack)| stack[..8] == back.to_le_bytes()), "{function}");
             let is_ours =
                 |(_, stack): &&(u64, Vec<u8>)| stack.len() == 128 && stack.windows(8).any(|word| word == known);
-            assert!(windows.iter().any(|window| is_ours(window)), "{function}: {windows:x?}");
+            assert!(windows.iter().any(is_ours), "{function}: {windows:x?}");
             assert!(captured.len() >= 2 * windows.len(), "{function}: each call has a return, with registers");
         }
     }

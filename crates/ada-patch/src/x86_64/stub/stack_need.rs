@@ -30,7 +30,7 @@ pub(crate) const fn stub_bytes(leaves_by_jump: bool) -> u32 {
 #[cfg(test)]
 mod tests {
     use ada_event::RuntimeAddr;
-    use ada_ring::detail::DetailShape;
+    use ada_ring::DetailShape;
     use ada_ring::origins::StubDepth;
 
     use super::super::{External, SharedCode, StackUse, StubTemplate};
