@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, TraceNanos};
+use ada_process::boot_time;
 use ada_process::maps::{self, LoadedFile};
 use ada_process::procfs::ProcessDir;
 
@@ -52,16 +53,15 @@ pub(crate) fn serve_loader(programs: &Programs, workshop: &Workshop, options: &T
         if let Some(library) = images.iter().find(|image| image.uses_gs()) {
             let path = library.file.path.display().to_string();
             let said = match leave_process(&thread, &installer.sites()) {
-                Ok(()) => format!(
-                    "process {} is not recorded from when it loaded {path}, which uses the GS base, as ada does: its hooks were removed",
-                    thread.pid()
-                ),
-                Err(error) => format!(
-                    "the hooks of process {} could not be removed before it used the GS base, as {path} does: {error}",
-                    thread.pid()
-                ),
+                Ok(()) => {
+                    hooked.processes.entry(thread.pid()).or_default().unhooked = Some(TraceNanos(boot_time()));
+                    "it is not recorded any more, and its hooks were removed".to_owned()
+                }
+                Err(error) => format!("its hooks could not be removed: {error}"),
             };
-            hooked.limits.push(said);
+            let said =
+                format!("process {} has loaded {path}, which uses the GS base, as ada does: {said}", thread.pid());
+            hooked.told_limits.push(said);
             continue;
         }
         // A process of another user may not open what is ada's.

@@ -108,7 +108,7 @@ impl Finish<'_> {
         if drain.unrecorded_crashes() > 0 {
             hooked.limits.push(format!("{} crashes could not be recorded", drain.unrecorded_crashes()));
         }
-        let missing = [in_vain, probes::limits(&hooked.modules)].concat();
+        let missing = [in_vain, probes::limits(&hooked.modules), std::mem::take(&mut hooked.told_limits)].concat();
         hooked.limits.extend(missing.iter().cloned());
         let quarantined = quarantine_limits(&hooked.modules);
         hooked.limits.extend(quarantined);

@@ -108,6 +108,7 @@ pub(crate) fn add_facts(hooked: &HookedPrograms, pid: ProcessId, first: ProcessI
     if let Some(process) = hooked.processes.get(&pid) {
         manifest.command_line.clone_from(&process.command_line);
         manifest.waited_for_hooks_ns = process.waited_for_hooks.as_nanos() as u64;
+        manifest.unhooked_ns = process.unhooked;
         if let Some(attached) = &process.attached {
             manifest.attached = true;
             manifest.open_calls.clone_from(&attached.open_calls);

@@ -22,6 +22,8 @@ pub(crate) struct HookedPrograms {
     pub(crate) processes: HashMap<ProcessId, ProcessFacts>,
     /// What could not be traced, and why.
     pub(crate) limits: Vec<String>,
+    /// Those that the end of the trace tells of.
+    pub(crate) told_limits: Vec<String>,
     /// Why it is not known when threads ran, if it is not.
     pub(crate) no_schedule: Option<String>,
     /// When hooks began to be removed from what goes on running: after that not every call is recorded.

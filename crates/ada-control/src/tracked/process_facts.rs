@@ -18,6 +18,8 @@ pub(crate) struct ProcessFacts {
     pub(crate) attached: Option<Attached>,
     /// How long it waited in all for programs that it ran to be hooked.
     pub(crate) waited_for_hooks: Duration,
+    /// When its hooks were removed, if it goes on without them.
+    pub(crate) unhooked: Option<TraceNanos>,
     /// The programs that it has run.
     pub(crate) programs: BTreeSet<ProgramId>,
     /// Programs that it ran before it ran another, whether or not it was seen to: it may have been forked in them.

@@ -20,7 +20,8 @@ pub(super) fn find(about: &About<'_>) -> Option<Finding> {
     if !is_much(recorded, life) && !is_much(hooked, life.saturating_add(hooked)) && !is_much(below, life) {
         return None;
     }
-    let rationale = "What was slow then need not be slow without ada.";
+    let why = if recorded > 0 { "More was called than could be written meanwhile. " } else { "" };
+    let rationale = format!("{why}What was slow then need not be slow without ada.");
     let mut finding = about.finding("disturbed", 88.0, title(recorded, hooked.saturating_add(below)), rationale);
     finding.facts = json!({
         "waited_ns": recorded, "waited_for_hooks_ns": hooked, "children_waited_for_hooks_ns": below, "life_ns": life,

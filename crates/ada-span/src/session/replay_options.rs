@@ -27,7 +27,9 @@ pub fn replay_options(process: &Process, traits: &FunctionTraits, timeout_ns: u6
     let manifest = process.manifest.as_ref();
     let exit = manifest.and_then(|manifest| manifest.exit.as_ref());
     let crash = manifest.and_then(|manifest| manifest.crashes.iter().map(|crash| crash.time_ns).max());
-    let end = match exit {
+    // What was open when its hooks were removed is open, whatever became of the process.
+    let unhooked = manifest.and_then(|it| it.unhooked_ns);
+    let end = match exit.filter(|_| unhooked.is_none()) {
         Some(exit) if exit.signal.is_some_and(|signal| !asks_to_end(signal)) => ProcessEnd::Killed,
         Some(exit) if exit.signal.is_some() => ProcessEnd::Exited,
         Some(exit) if exit.code.is_some() => ProcessEnd::Exited,
@@ -41,7 +43,8 @@ pub fn replay_options(process: &Process, traits: &FunctionTraits, timeout_ns: u6
     let detached = manifest.and_then(|it| it.extra.get("detached_ns")?.as_u64()).map(TraceNanos);
     // What waits when a signal kills it has recorded nothing since it began to.
     let killed_at = exit.filter(|exit| exit.signal.is_some()).and_then(|exit| exit.alive_ns);
-    let end_time = match crash.filter(|_| end == ProcessEnd::Killed).or(detached.filter(|_| end == ProcessEnd::Alive)) {
+    let left = unhooked.or(detached.filter(|_| end == ProcessEnd::Alive));
+    let end_time = match crash.filter(|_| end == ProcessEnd::Killed).or(left) {
         Some(known) => known,
         None => last_time.max(manifest.map_or(TraceNanos(0), |it| it.time_end_ns)).max(killed_at.unwrap_or_default()),
     };

@@ -52,6 +52,7 @@ fn a_library_that_uses_the_gs_base_finds_it_free() {
         let session = Session::open(traced.recorded.path()).unwrap();
         let manifest = session.processes()[0].manifest.as_ref().unwrap();
         assert!(manifest.limits.iter().any(|it| it.to_string().contains("uses the GS base")), "{:?}", manifest.limits);
+        assert!(manifest.unhooked_ns.is_some());
     }
 }
 

@@ -102,6 +102,9 @@ pub struct Manifest {
     /// this share by the recorder's estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_budget_ns: Option<u64>,
+    /// When the process's hooks were removed: nothing is recorded of it afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unhooked_ns: Option<TraceNanos>,
     /// How long the process waited until programs that it ran were hooked.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waited_for_hooks_ns: u64,
