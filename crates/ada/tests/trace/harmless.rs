@@ -50,6 +50,27 @@ fn a_program_that_uses_the_gs_base_keeps_it() {
     traced.recorded.assert_balanced("fib", 0);
 }
 
+/// Why a function of a program is left alone; empty if it is hooked at all its ends.
+fn left_alone(traced: &Traced, name: &str) -> String {
+    let row = traced.recorded.process().own().functions.iter().find(|row| row.name == name).unwrap();
+    row.reason.clone()
+}
+
+/// The kernel knows them by their addresses: none of their instructions may run elsewhere.
+#[test]
+fn restartable_sequences_run_where_they_are() {
+    let traced = check(&Program::new("restartable.c").flags(&["-O1", "-pthread"]));
+    assert_eq!(left_alone(&traced, "add"), "restartable");
+}
+
+#[test]
+fn tables_behind_functions_are_no_code() {
+    let traced = check(&Program::new("table_behind.c").flags(&["-O1"]));
+    for name in ["first", "second", "third"] {
+        assert_eq!(left_alone(&traced, name), "", "{name}");
+    }
+}
+
 #[test]
 fn threads_that_share_a_thread_pointer_are_distinguished() {
     let program = Program::new("shared_thread_pointer.c").flags(&["-O1"]);
